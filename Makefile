@@ -1,0 +1,52 @@
+# rlexp: `make run` sets everything up and trains; `make help` lists the rest.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+DONE   := $(VENV)/.setup-done
+CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format type bench fidelity clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(DONE) ## make the environment in .venv (Python 3.11 or newer)
+
+$(DONE): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rlexp needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: setup ## the main job: LCPO learns the restaurant task, about half a minute
+	$(BIN)/rlexp algo=lcpo env=restaurant
+
+test: setup ## the test suite, on all cores
+	$(BIN)/pytest -n $(CORES) --dist worksteal
+
+lint: setup ## ruff, mypy --strict and the floors of the house
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## put the code in shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+type: setup ## mypy --strict
+	$(BIN)/mypy
+
+bench: setup ## side-by-side speed measurements, as ratios
+	@for file in tests/benchmarks/*_speed.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+fidelity: setup ## the restaurant task against the published yardsticks
+	$(BIN)/rlexp report restaurant_fidelity
+
+clean: ## delete caches, keep the environment and every run
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

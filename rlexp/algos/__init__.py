@@ -1,0 +1,1 @@
+"""The algorithms, side by side: Stable-Baselines3 citizens that never import one another."""

@@ -1,0 +1,89 @@
+"""The words a person types: find the verb, hand the rest on, and say in one line what is wrong."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from rlexp.errors import UsageError, did_you_mean
+
+VERBS = {
+    "train": "train one run; implied: rlexp algo=lcpo env=restaurant",
+    "list": "algorithms, environments, experiments, sweeps, reports, runs; what fits what",
+    "evaluate": "measure a trained run again: rlexp evaluate RUN evaluation.episodes=500",
+    "sweep": "train every run that a published table or figure needs: rlexp sweep table1",
+    "report": "render tables and figures from run folders: rlexp report table1 [--strict]",
+}
+
+_GROUPS = ("algo", "env", "env/benchmark", "hardware", "logger", "evaluation", "checkpoint", "experiment")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line.
+
+    :return: 0 done, 1 a run failed, 2 cannot be done as typed, 130/143 interrupted
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except UsageError as error:
+        if os.environ.get("RLEXP_TRACEBACK") == "1":
+            raise
+        print(f"rlexp: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader, e.g. `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help") or (words[-1] in ("-h", "--help") and words[0] not in VERBS):
+        print(_help())
+        return 0
+    if words[0] == "--version":
+        from rlexp import __version__
+
+        print(f"rlexp {__version__}")
+        return 0
+    verb, rest = (words[0], words[1:]) if words[0] in VERBS else ("train", words)
+    if verb == "train" and rest and not rest[0].startswith("-") and "=" not in rest[0]:
+        raise UsageError(f"there is no verb '{rest[0]}'; there are {', '.join(VERBS)}{did_you_mean(rest[0], VERBS)}")
+    if rest and rest[-1] in ("-h", "--help"):
+        print(f"rlexp {verb}: {VERBS[verb]}" if verb != "train" else _help())
+        return 0
+    return int(importlib.import_module(f"rlexp.commands.{verb}").main(rest))
+
+
+def _help() -> str:
+    from rlexp.config.paths import conf_dir
+
+    lines = [
+        "rlexp: a command-line experiment runner for reinforcement-learning research",
+        "",
+        "  rlexp algo=lcpo env=restaurant                   train one run; again: goes on, or says it is finished",
+        "  rlexp algo=lcpo env=restaurant seed=3 force=true train it anew",
+        "  rlexp -m algo=ppo,lcpo seed=0-4                  many runs; hydra/launcher=joblib runs them side by side",
+        "  rlexp algo=ppo env=gym env.id=CartPole-v1 total_timesteps=50000",
+        "  rlexp algo=lcpo --cfg job                        show every setting, train nothing",
+        "",
+        "Verbs",
+        *(f"  {verb:10} {what}" for verb, what in VERBS.items()),
+        "",
+        "Choices (group=option)",
+    ]
+    for group in _GROUPS:
+        options = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+        if options:
+            lines.append(f"  {group + '=':15} {' '.join(options)}")
+    lines += [
+        "",
+        "Any key of the config can be set: algo.learning_rate=3e-4 total_episodes=2000 evaluation.episodes=100",
+        "Tab completion: eval \"$(rlexp -sc install=bash)\"    Hydra's own flags: rlexp --hydra-help",
+        "A clear line and exit code 2 answer what cannot be done; RLEXP_TRACEBACK=1 shows the whole traceback.",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One small file per verb; each has ``main(argv) -> exit code``."""

@@ -1,0 +1,132 @@
+"""From Hydra's messages to one clear line: which key, what was given, what is allowed, what was probably meant."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rlexp.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from hydra._internal.hydra import Hydra
+
+
+def explain(error: Exception, hydra: Hydra, overrides: Sequence[str]) -> UsageError:
+    """Find which of the words made composition fail.
+
+    :param error: what Hydra raised; its first line is the answer of last resort
+    :param overrides: the words as typed
+    """
+    parsed = [parse(word) for word in overrides]
+    known = [override for override in parsed if not (override.is_add() or override.is_delete())]
+    for override in known:
+        if override.is_sweep_override():
+            return UsageError(f"{override.input_line}: several values given; add -m to run them all, or give one")
+        problem = _group_problem(hydra, override) if _is_group(hydra, override) else None
+        if problem:
+            return UsageError(problem)
+    chosen = {override.key_or_group for override in known}
+    if "algo" not in chosen:
+        return UsageError(f"algo: not given; choose one of {', '.join(_options(hydra, 'algo'))}, e.g. algo=lcpo")
+    groups = [override for override in known if _is_group(hydra, override)]
+    try:
+        base = _compose(hydra, groups)
+    except Exception as cause:
+        return UsageError(_first_line(cause))
+    for override in known:
+        problem = None if _is_group(hydra, override) else _value_problem(hydra, base, override)
+        if problem:
+            return UsageError(problem)
+    return UsageError(_first_line(error))
+
+
+def parse(word: str) -> Override:
+    """Parse one ``key=value``.
+
+    :raises UsageError: when it is none
+    """
+    try:
+        return OverridesParser.create().parse_override(word)
+    except HydraException as error:
+        reason = _first_line(error)
+        raise UsageError(f"{word}: cannot be read ({reason}); write key=value, quoted where the shell needs it") from error
+
+
+def _is_group(hydra: Hydra, override: Override) -> bool:
+    return bool(hydra.config_loader.list_groups("")) and _group_exists(hydra, override.key_or_group)
+
+
+def _group_exists(hydra: Hydra, group: str) -> bool:
+    repository = hydra.config_loader.get_sources()
+    return any(source.is_group(group) for source in repository if source.scheme() != "structured")
+
+
+def _options(hydra: Hydra, group: str) -> list[str]:
+    return sorted(
+        option
+        for option in hydra.config_loader.get_group_options(group, ObjectType.CONFIG)
+        if not option.startswith("_")
+    )
+
+
+def _group_problem(hydra: Hydra, override: Override) -> str | None:
+    group, value = override.key_or_group, override.value()
+    options = _options(hydra, group)
+    if value is None or str(value) in options:
+        return None
+    allowed = ", ".join(options) or "none yet"
+    return f"{group}: there is no {group} '{value}'; there are {allowed}{did_you_mean(str(value), options)}"
+
+
+def _compose(hydra: Hydra, overrides: list[Override]) -> DictConfig:
+    from rlexp.commands.compose import compose_with
+
+    return compose_with(hydra, [str(override.input_line) for override in overrides])
+
+
+def _value_problem(hydra: Hydra, base: DictConfig, override: Override) -> str | None:
+    key = override.key_or_group
+    if key.startswith("hydra"):
+        return None
+    keys = _keys(base)
+    if key not in keys:
+        depth = key.count(".")
+        hint = did_you_mean(key, [k for k in keys if k.count(".") == depth])
+        parent = OmegaConf.select(base, key.rpartition(".")[0]) if depth else None
+        if not hint and isinstance(parent, DictConfig) and not dataclasses.is_dataclass(OmegaConf.get_type(parent)):
+            return f"{key}: not set so far; add it as +{override.input_line}"
+        if not hint:  # the right leaf below a wrong parent
+            leaf = key.rpartition(".")[2]
+            hint = did_you_mean(leaf, [k for k in keys if k.rpartition(".")[2] == leaf] or [k.rpartition(".")[2] for k in keys])
+        return f"{key}: there is no such key{hint or '; see `rlexp algo=... --cfg job` for all of them'}"
+    try:
+        OmegaConf.update(base.copy(), key, override.value())
+    except (OmegaConfBaseException, ValueError, TypeError) as error:
+        return f"{key}: '{override.get_value_string()}' given; {_first_line(error)}"
+    return None
+
+
+def _keys(node: Any, prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for key in node:
+        if not prefix and key == "hydra":
+            continue
+        path = f"{prefix}{key}"
+        found.append(path)
+        child = None if OmegaConf.is_missing(node, key) or OmegaConf.is_interpolation(node, key) else node[key]
+        if isinstance(child, DictConfig):
+            found += _keys(child, f"{path}.")
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

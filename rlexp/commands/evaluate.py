@@ -1,0 +1,89 @@
+"""``rlexp evaluate RUN [evaluation.episodes=500 ...]``: measure a trained policy again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rlexp import record
+from rlexp.commands.train import summary
+from rlexp.config.check import check
+from rlexp.errors import UsageError, did_you_mean
+
+EVALUATED = "evaluated.jsonl"
+_ALLOWED = ("evaluation", "env", "hardware")
+
+
+def main(argv: list[str]) -> int:
+    """Evaluate the trained policy of a run folder; the row is appended to its ``evaluated.jsonl``."""
+    folders = [word for word in argv if "=" not in word or Path(word).is_dir()]
+    if len(folders) != 1:
+        raise UsageError("evaluate: name one run folder, e.g. rlexp evaluate outputs/runs/... evaluation.episodes=500")
+    folder = Path(folders[0])
+    words = [word for word in argv if word not in folders]
+    record.read_record(folder)
+    cfg = _load_config(folder)
+    _override(cfg, words)
+    check(cfg)
+    row = _evaluate(cfg, folder)
+    writer = record.JsonlWriter(folder / EVALUATED)
+    writer.append({"overrides": words, "at": record.now(), **row})
+    writer.close()
+    print(summary(row))
+    for key, value in row.items():
+        print(f"  {key:20} {value:.4g}" if isinstance(value, float) else f"  {key:20} {value}")
+    return 0
+
+
+def _load_config(folder: Path) -> DictConfig:
+    from rlexp.config.schema import Config
+
+    try:
+        stored = OmegaConf.load(folder / record.CONFIG)
+        cfg = OmegaConf.merge(OmegaConf.structured(Config), stored)
+    except (OSError, OmegaConfBaseException, ValueError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise UsageError(f"{folder}: damaged run, {record.CONFIG} cannot be read ({first})") from error
+    assert isinstance(cfg, DictConfig)
+    return cfg
+
+
+def _override(cfg: DictConfig, words: list[str]) -> None:
+    for word in words:
+        key, _, text = word.partition("=")
+        if key.split(".")[0] not in _ALLOWED:
+            raise UsageError(f"{key}: evaluate takes evaluation.*, env.* and hardware.*{did_you_mean(key, _ALLOWED)}")
+        parent = OmegaConf.select(cfg, key.rpartition(".")[0])
+        leaf = key.rpartition(".")[2]
+        if not isinstance(parent, DictConfig) or leaf not in parent:
+            known = [str(name) for name in parent] if isinstance(parent, DictConfig) else []
+            raise UsageError(f"{key}: there is no such key{did_you_mean(leaf, known)}")
+        try:
+            OmegaConf.update(cfg, key, OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"])  # type: ignore[call-overload, index]
+        except (OmegaConfBaseException, ValueError) as error:
+            raise UsageError(f"{key}: '{text}' given; {str(error).splitlines()[0]}") from error
+
+
+def _evaluate(cfg: DictConfig, folder: Path) -> dict[str, object]:
+    import torch as th
+
+    from rlexp import registry
+    from rlexp.experiment import make_evaluator, make_model, make_training_env
+
+    if cfg.evaluation.episodes < 1:
+        raise UsageError("evaluation.episodes: 0 given, must be at least 1")
+    th.set_num_threads(cfg.hardware.torch_threads or 1)
+    env = make_training_env(cfg)
+    model = make_model(cfg, env)
+    archive = folder / "model.zip"
+    if registry.algo(cfg.algo.name).trains:
+        if not archive.is_file():
+            raise UsageError(f"{folder}: no trained policy yet (model.zip is missing); train it to the end first")
+        model.set_parameters(str(archive), device=cfg.hardware.device)
+    evaluator = make_evaluator(cfg)
+    row = evaluator.evaluate(model)
+    evaluator.close()
+    env.close()
+    return row

@@ -1,0 +1,96 @@
+"""``rlexp list [algos|envs|experiments|reports|runs]``: what there is, and which algorithms fit which tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rlexp import record, registry
+from rlexp.config.paths import conf_dir, sweeps_dir
+from rlexp.errors import UsageError, did_you_mean
+
+_KINDS = ("algos", "envs", "experiments", "sweeps", "reports", "runs")
+
+
+def main(argv: list[str]) -> int:
+    """Print one list, or the short ones all together."""
+    options = [word for word in argv if "=" in word]
+    kinds = [word for word in argv if "=" not in word] or ["algos", "envs", "experiments", "sweeps", "reports"]
+    output_dir = "outputs"
+    for option in options:
+        key, _, value = option.partition("=")
+        if key != "output_dir":
+            raise UsageError(f"{key}: not an option of list; output_dir=... is")
+        output_dir = value
+    console = Console(highlight=False)
+    for kind in kinds:
+        if kind not in _KINDS:
+            raise UsageError(f"list: no list of '{kind}'; there are {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}")
+        console.print(_table(kind, Path(output_dir)))
+    return 0
+
+
+def _table(kind: str, output_dir: Path) -> Table:
+    if kind == "algos":
+        return _algos()
+    if kind == "envs":
+        return _envs()
+    if kind == "runs":
+        return _runs(output_dir)
+    table = Table("name", "what", title=kind, title_justify="left", box=None)
+    for name, what in _described(kind):
+        table.add_row(name, what)
+    return table
+
+
+def _algos() -> Table:
+    table = Table("algo=", "actions", "observations", "fits", "what", title="algos", title_justify="left", box=None)
+    tasks = registry.envs().values()
+    for spec in registry.algos().values():
+        fits = [env.name for env in tasks if spec in registry.fitting(env.actions, env.observations, env)]
+        table.add_row(spec.name, "/".join(spec.actions), "/".join(spec.observations), " ".join(fits), spec.summary)
+    return table
+
+
+def _envs() -> Table:
+    table = Table("env=", "actions", "observations", "fits", "what", title="envs", title_justify="left", box=None)
+    for env in registry.envs().values():
+        fits = [spec.name for spec in registry.fitting(env.actions, env.observations, env)]
+        table.add_row(env.name, env.actions or "any", env.observations or "any", " ".join(fits), env.summary)
+    return table
+
+
+def _described(kind: str) -> list[tuple[str, str]]:
+    if kind == "reports":
+        from rlexp.reports import REPORTS
+
+        return sorted(REPORTS.items())
+    folder = conf_dir() / "experiment" if kind == "experiments" else sweeps_dir()
+    return [(path.stem, _first_comment(path)) for path in sorted(folder.glob("*.yaml"))]
+
+
+def _first_comment(path: Path) -> str:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") and not line.startswith("# @package"):
+            return line.lstrip("# ").strip()
+    return ""
+
+
+def _runs(output_dir: Path) -> Table:
+    table = Table("run", "status", "episodes", "steps", "result", title="runs", title_justify="left", box=None)
+    for path in sorted(output_dir.glob(f"runs/*/*/*/seed=*/{record.RECORD}")):
+        if ".previous-" in path.parent.name:
+            continue
+        try:
+            entry = record.read_record(path.parent)
+        except UsageError:
+            table.add_row(str(path.parent), "damaged", "", "", "")
+            continue
+        row = entry.get("evaluation") or {}
+        result = f"{row['success_rate']:.1%}" if "success_rate" in row else f"{row.get('return_mean', '')}"
+        table.add_row(
+            str(path.parent), entry["status"], str(entry.get("episodes", "")), str(entry.get("timesteps", "")), result
+        )
+    return table

@@ -1,0 +1,7 @@
+"""The tasks. Importing this package registers them with gymnasium and imports none of them."""
+
+from __future__ import annotations
+
+import gymnasium
+
+gymnasium.register(id="rlexp/Restaurant-v0", entry_point="rlexp.envs.restaurant.env:RestaurantEnv")

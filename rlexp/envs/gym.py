@@ -1,0 +1,26 @@
+"""``env=gym``: any environment that gymnasium knows, so that a task of one's own needs no line of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+import rlexp.envs  # noqa: F401  (registers our own tasks, too)
+from rlexp.errors import UsageError, did_you_mean
+
+
+def make(id: str, kwargs: dict[str, Any] | None = None) -> gymnasium.Env[Any, Any]:
+    """Build the environment.
+
+    :param id: a registered id, or ``module:id`` to import the module first
+    :param kwargs: passed to ``gymnasium.make``
+    :raises UsageError: when there is no such environment or it refuses its arguments
+    """
+    try:
+        return gymnasium.make(id, **(kwargs or {}))
+    except gymnasium.error.UnregisteredEnv as error:
+        raise UsageError(f"env.id: {error}{did_you_mean(id, gymnasium.registry)}") from error
+    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"env.id: {id} cannot be built: {first_line}") from error

@@ -1,0 +1,307 @@
+"""One run from start to finish: task and algorithm meet here, and nowhere else."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import uuid
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch as th
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from stable_baselines3.common.callbacks import CallbackList
+from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+
+from rlexp import checkpoint, record, registry
+from rlexp.algos.build import build
+from rlexp.callbacks import Budget, Evaluate, Keep, Progress
+from rlexp.callbacks.keep import Interrupted
+from rlexp.config import paths
+from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.envs.wrappers import Controlled
+from rlexp.evaluation import Evaluator
+from rlexp.logging.wandb import WandbSink
+from rlexp.logging.writers import RowWriter, Sink
+
+_ENDLESS = 2**62  # a step budget that the episode budget always undercuts
+
+
+def make_task(cfg: DictConfig) -> gymnasium.Env[Any, Any]:
+    """Build one copy of the task; wrapped by its own controller where the algorithm stands for that."""
+    options = OmegaConf.to_container(cfg.env, resolve=True)
+    assert isinstance(options, dict)
+    keywords = {str(key): value for key, value in options.items() if key != "name"}
+    env: gymnasium.Env[Any, Any] = registry.load(registry.env(cfg.env.name).target)(**keywords)
+    controller = registry.algo(cfg.algo.name).controller
+    return env if controller is None else Controlled(env, controller)
+
+
+def is_masked(cfg: DictConfig) -> bool:
+    """Return whether the task masks actions from turn to turn."""
+    return bool(cfg.env.get("masks", False))
+
+
+def make_training_env(cfg: DictConfig) -> VecEnv:
+    """Build the vectorised training environment."""
+
+    def one() -> gymnasium.Env[Any, Any]:
+        return EpisodeReplay(Monitor(make_task(cfg)))
+
+    makers = [one] * cfg.hardware.n_envs
+    return SubprocVecEnv(makers) if cfg.hardware.vec_env == "subproc" else DummyVecEnv(makers)
+
+
+def make_model(cfg: DictConfig, env: VecEnv) -> Any:
+    """Build the untrained algorithm."""
+    options = OmegaConf.to_container(cfg.algo, resolve=True)
+    assert isinstance(options, dict)
+    words = {str(key): value for key, value in options.items()}
+    # The published batch of 16 does not divide the rollout of 100; the last minibatch is smaller, which is meant.
+    warnings.filterwarnings("ignore", message="You have specified a mini-batch size")
+    return build(registry.algo(cfg.algo.name), words, env, cfg.seed, cfg.hardware.device, is_masked(cfg))
+
+
+def make_evaluator(cfg: DictConfig) -> Evaluator:
+    """Build the evaluator; its episodes never depend on how training goes."""
+    seed = cfg.evaluation.seed
+    if seed is None:  # a stream of its own beside the training's
+        seed = int(np.random.SeedSequence([cfg.seed, 0x6576616C]).generate_state(1)[0])
+    return Evaluator(
+        lambda: make_task(cfg),
+        cfg.evaluation.episodes,
+        cfg.evaluation.n_envs,
+        seed,
+        cfg.evaluation.deterministic,
+        registry.env(cfg.env.name).metrics,
+        is_masked(cfg),
+    )
+
+
+@dataclass
+class Clock:
+    """Seconds spent, those of earlier attempts included."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> dict[str, float]:
+        """Return wall-clock and processor seconds until now."""
+        return {
+            "wall_s": round(self.wall_s + time.perf_counter() - self._wall, 3),
+            "cpu_s": round(self.cpu_s + time.process_time() - self._cpu, 3),
+        }
+
+
+class Experiment:
+    """Trains one run in its folder, going on from its newest intact checkpoint.
+
+    :param cfg: complete config
+    :param folder: the run folder, already claimed
+    :param origin: how the config came about: ``overrides`` and ``choices``
+    :param console: where progress is shown
+    """
+
+    def __init__(self, cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Console) -> None:
+        self.cfg = cfg
+        self.folder = folder
+        self.console = console
+        self._origin = origin
+        self._env_spec = registry.env(cfg.env.name)
+        self._trained_s = 0.0  # in earlier attempts
+        self._evaluated_s = 0.0  # in this one
+
+    def run(self) -> dict[str, Any]:
+        """Train and evaluate.
+
+        :return: the final evaluation row
+        :raises Interrupted: after SIGINT or SIGTERM, the state being kept
+        """
+        self._record = self._begin()
+        self._clock = Clock()
+        try:
+            final = self._train() if registry.algo(self.cfg.algo.name).trains else self._measure()
+        except (Interrupted, KeyboardInterrupt) as stop:
+            self._end("interrupted", error=f"stopped by {stop}" if isinstance(stop, Interrupted) else "stopped at once")
+            raise
+        except BaseException as error:
+            self._end("failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
+            raise
+        self._end("finished", evaluation=final)
+        return final
+
+    # ------------------------------------------------------------------------------------------------- record
+
+    def _begin(self) -> dict[str, Any]:
+        earlier = record.read_record(self.folder) if (self.folder / record.RECORD).exists() else {}
+        entry = {
+            "schema_version": record.SCHEMA_VERSION,
+            "status": "running",
+            "error": None,
+            "seed": self.cfg.seed,
+            "algo": self.cfg.algo.name,
+            "env": paths.env_label(self.cfg),
+            "variant": paths.variant(self.cfg),
+            "name": self.cfg.name,
+            "started": earlier.get("started", record.now()),
+            "attempts": earlier.get("attempts", 0) + 1,
+            "wandb_id": earlier.get("wandb_id", uuid.uuid4().hex[:12]),
+            **self._origin,
+            **record.provenance(),
+        }
+        record.write_atomically(
+            self.folder / record.CONFIG, OmegaConf.to_yaml(OmegaConf.create(paths.resolved(self.cfg)))
+        )
+        record.write_record(self.folder, entry)
+        return entry
+
+    def _end(self, status: str, **facts: Any) -> None:
+        self._record |= {"status": status, "ended": record.now(), **self._clock.read(), **facts}
+        record.write_record(self.folder, self._record)
+
+    # ----------------------------------------------------------------------------------------------- reference
+
+    def _measure(self) -> dict[str, Any]:
+        """Evaluate a policy that learns nothing."""
+        env = make_training_env(self.cfg)
+        model = make_model(self.cfg, env)
+        evaluator = make_evaluator(self.cfg)
+        row = {"episodes": 0, "timesteps": 0, **evaluator.evaluate(model)}
+        writer = record.JsonlWriter(self.folder / record.EVALUATIONS, keep_bytes=0)
+        writer.append(row)
+        writer.close()
+        evaluator.close()
+        env.close()
+        return row
+
+    # ------------------------------------------------------------------------------------------------ training
+
+    def _train(self) -> dict[str, Any]:
+        cfg = self.cfg
+        if cfg.hardware.torch_threads is not None:
+            th.set_num_threads(cfg.hardware.torch_threads)
+        env = make_training_env(cfg)
+        self.model = make_model(cfg, env)
+        found = checkpoint.load_newest(self.folder / record.CHECKPOINTS)
+        saved = found[1] if found is not None else None
+        files = saved["files"] if saved is not None else {record.METRICS: 0, record.EVALUATIONS: 0}
+        self._metrics = record.JsonlWriter(self.folder / record.METRICS, files[record.METRICS])
+        self._evaluations = record.JsonlWriter(self.folder / record.EVALUATIONS, files[record.EVALUATIONS])
+        self._wandb = self._open_wandb()
+        evaluator = make_evaluator(cfg)
+        self._budget = Budget(cfg.total_episodes, self._env_spec.metrics)
+        self._evaluate = Evaluate(
+            evaluator, self._budget, cfg.evaluation.every_episodes, cfg.evaluation.every_timesteps, self._take_evaluation
+        )
+        exit_code = 1
+        try:
+            if saved is not None:
+                self._resume(saved)
+            self._learn(saved)
+            self.model.save(self.folder / "model.zip")
+            final = self._evaluate.evaluate() if cfg.evaluation.episodes else {}
+            self._record |= self._budget.position()
+            exit_code = 0
+        finally:
+            if self._wandb is not None:
+                self._wandb.close(self._evaluate.last or {}, exit_code)
+            self._metrics.close()
+            self._evaluations.close()
+            evaluator.close()
+            env.close()
+        return final
+
+    def _learn(self, saved: dict[str, Any] | None) -> None:
+        cfg, model = self.cfg, self.model
+        sinks: list[Sink] = [_RowFile(self._metrics), *([self._wandb] if self._wandb is not None else [])]
+        writers: list[KVWriter] = [RowWriter(sinks, self._budget.position)]
+        if cfg.logger.tensorboard:
+            writers.append(TensorBoardOutputFormat(str(self.folder / "tensorboard")))
+        model.set_logger(Logger(folder=None, output_formats=writers))
+        if saved is not None:
+            checkpoint.restore_pending_metrics(model, saved["model"])
+        keep = Keep(self._save, cfg.checkpoint.every_timesteps, cfg.checkpoint.every_minutes)
+        progress = Progress(
+            self.console, self._budget, self._evaluate, cfg.total_timesteps, self._env_spec.episode
+        )
+        callbacks = [self._budget, *([self._evaluate] if cfg.evaluation.episodes else []), progress, keep]
+        total = cfg.total_timesteps or _ENDLESS
+        self._learning_since = time.perf_counter()
+        keep.listen()
+        try:
+            model.learn(
+                total - model.num_timesteps, callback=CallbackList(callbacks), reset_num_timesteps=saved is None
+            )
+        finally:
+            keep.unlisten()
+            progress.close()
+            self._record["train_s"] = round(self._train_seconds(), 3)
+
+    def _resume(self, saved: dict[str, Any]) -> None:
+        checkpoint.restore(self.model, saved["model"])
+        self._budget.load_state(saved["budget"])
+        self._budget.num_timesteps = self._evaluate.num_timesteps = self.model.num_timesteps
+        self._evaluate.load_state(saved["evaluate"])
+        self._clock.wall_s, self._clock.cpu_s = saved["clock"]["wall_s"], saved["clock"]["cpu_s"]
+        self._trained_s = saved["clock"]["train_s"]
+        self.console.print(f"resuming at step {self.model.num_timesteps:,}", highlight=False)
+
+    def _save(self) -> None:
+        state = {
+            "model": checkpoint.capture(self.model),
+            "budget": self._budget.state(),
+            "evaluate": self._evaluate.state(),
+            "files": {record.METRICS: self._metrics.tell(), record.EVALUATIONS: self._evaluations.tell()},
+            "clock": {**self._clock.read(), "train_s": self._train_seconds()},
+        }
+        root = self.folder / record.CHECKPOINTS
+        checkpoint.save(root, state, self.model.num_timesteps, self.cfg.checkpoint.keep)
+
+    def _train_seconds(self) -> float:
+        """Return the seconds spent on training alone, evaluations left out, earlier attempts included."""
+        here = time.perf_counter() - self._learning_since
+        return self._trained_s + here - self._evaluated_s
+
+    def _take_evaluation(self, row: dict[str, Any]) -> None:
+        self._evaluated_s += row["wall_s"]
+        self._evaluations.append(row)
+        if self._wandb is not None:
+            self._wandb.log_evaluation(row)
+
+    def _open_wandb(self) -> WandbSink | None:
+        cfg = self.cfg
+        if cfg.logger.wandb == "disabled":
+            return None
+        label, algo = paths.env_label(cfg), cfg.algo.name
+        return WandbSink(
+            cfg.logger.wandb,
+            self.folder,
+            self._record["wandb_id"],
+            paths.resolved(cfg),
+            group=f"{algo}-{label}-{paths.variant(cfg)}",
+            name=cfg.name or f"{algo}-{label}-s{cfg.seed}",
+            project=cfg.logger.project,
+            entity=cfg.logger.entity,
+            tags=list(cfg.tags),
+        )
+
+
+class _RowFile:
+    """The JSONL file as a destination of metric rows."""
+
+    def __init__(self, writer: record.JsonlWriter) -> None:
+        self._writer = writer
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Append one row."""
+        self._writer.append(row)

@@ -1,0 +1,1 @@
+"""Equations: arrays or tensors in, arrays or tensors out. Nothing here knows an environment or a logger."""

@@ -1,0 +1,193 @@
+"""What a run leaves behind, and how to read it without torch: record.json and append-only JSONL files."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any
+
+from rlexp.errors import UsageError
+
+SCHEMA_VERSION = 1
+RECORD = "record.json"
+CONFIG = "config.yaml"
+METRICS = "metrics.jsonl"
+EVALUATIONS = "evaluations.jsonl"
+DISCARDED = "discarded.jsonl"
+CHECKPOINTS = "checkpoints"
+
+STATUSES = ("running", "finished", "failed", "interrupted")
+_PACKAGES = ("rlexp", "torch", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy", "hydra-core", "wandb")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a whole file so that a reader, or a kill at any moment, sees the old or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def write_record(folder: Path, record: dict[str, Any]) -> None:
+    """Write ``record.json``."""
+    write_atomically(folder / RECORD, json.dumps(record, indent=2, sort_keys=True) + "\n")
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Read ``record.json``.
+
+    :raises UsageError: when the folder holds no run or its record cannot be read
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        raise UsageError(f"{folder}: no run here ({RECORD} is missing)")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{folder}: damaged run, {RECORD} cannot be read ({error}); force=true trains anew") from error
+    if not isinstance(record, dict) or record.get("status") not in STATUSES:
+        raise UsageError(f"{folder}: damaged run, {RECORD} has no valid status; force=true trains anew")
+    return record
+
+
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """Read the complete rows of a JSONL file; a last line cut off by a kill is left out.
+
+    :raises UsageError: when a row other than the last one cannot be read
+    """
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline was never finished
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{path}: damaged, line {number} is no JSON") from error
+        rows.append(row)
+    return rows
+
+
+class JsonlWriter:
+    """Appends rows, each flushed as one line.
+
+    :param path: file to append to
+    :param keep_bytes: length of the file at the checkpoint that is being resumed; rows written after it are moved to
+        ``discarded.jsonl`` beside it, since they will be written again. None: append to whatever is there.
+    """
+
+    def __init__(self, path: Path, keep_bytes: int | None = None) -> None:
+        if keep_bytes is not None and path.is_file():
+            _set_aside(path, keep_bytes)
+        self._file: IO[str] = path.open("a", encoding="utf-8")
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Append one row."""
+        self._file.write(json.dumps(row, allow_nan=False) + "\n")
+        self._file.flush()
+
+    def tell(self) -> int:
+        """Return the length of the file in bytes."""
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _set_aside(path: Path, keep_bytes: int) -> None:
+    content = path.read_bytes()
+    kept, surplus = content[:keep_bytes], content[keep_bytes:]
+    if not surplus:
+        return
+    with (path.parent / DISCARDED).open("ab") as discarded:
+        discarded.write(surplus if surplus.endswith(b"\n") else surplus + b"\n")
+    write_atomically(path, kept.decode("utf-8"))
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Hold a run folder for this process; the claim ends with the process, however it ends.
+
+    :raises UsageError: when another process is working on this run
+    """
+    lock = (folder / ".lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise UsageError(f"{folder}: another process is working on this run") from None
+    try:
+        yield
+    finally:
+        lock.close()
+
+
+def set_aside(folder: Path) -> Path:
+    """Move a run out of the way until the one that replaces it has finished."""
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.previous-{number}")).exists():
+        number += 1
+    folder.rename(aside)
+    return aside
+
+
+def drop_previous(folder: Path) -> None:
+    """Delete what :func:`set_aside` kept; called when the replacement has finished."""
+    for aside in folder.parent.glob(f"{folder.name}.previous-*"):
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def now() -> str:
+    """Return the time in UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def provenance() -> dict[str, Any]:
+    """Return where numbers come from: command, code, versions, machine."""
+    return {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "git": _git_state(),
+        "versions": {name: _version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+        },
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _git_state() -> dict[str, Any] | None:
+    """Return commit and dirty flag of rlexp's own checkout, None when it is installed from a wheel."""
+    top = Path(__file__).resolve().parent.parent
+    if not (top / ".git").exists():
+        return None
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(top), *words], capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+
+    try:
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
