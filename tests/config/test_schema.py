@@ -1,0 +1,60 @@
+"""Schema, YAML and constructors say the same words."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from omegaconf import OmegaConf
+
+from rlexp import registry
+from rlexp.algos.build import _POLICY_WORDS
+from rlexp.commands.compose import compose
+from rlexp.config import paths
+from rlexp.errors import UsageError
+
+_BUDGET = ("total_timesteps=1000",)
+_ALGOS = sorted(path.stem for path in (paths.conf_dir() / "algo").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("algo", _ALGOS)
+def test_algorithm_words_are_constructor_words(algo: str) -> None:
+    spec = registry.algo(algo)
+    env = "restaurant" if "discrete" in spec.actions else "gym"
+    cfg = compose([f"algo={algo}", f"env={env}", *(["env.id=Pendulum-v1"] if env == "gym" else []), *_BUDGET])
+    if not spec.trains:
+        return
+    known: set[str] = set()
+    for base in registry.load(spec.target).__mro__:
+        if "__init__" in vars(base):
+            known |= set(inspect.signature(base.__init__).parameters)
+    words = {str(key) for key in cfg.algo} - {"name"} - set(_POLICY_WORDS)
+    assert words <= known, words - known
+
+
+@pytest.mark.parametrize("algo", _ALGOS)
+def test_configs_are_complete(algo: str) -> None:
+    env = "restaurant" if "discrete" in registry.algo(algo).actions else "gym"
+    cfg = compose([f"algo={algo}", f"env={env}", *(["env.id=Pendulum-v1"] if env == "gym" else []), *_BUDGET])
+    assert not OmegaConf.missing_keys(cfg)
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+def test_benchmark_presets(number: int) -> None:
+    cfg = compose(["algo=lcpo", f"env/benchmark=env{number}"])
+    assert cfg.env.error_rate == {1: 0.0, 2: 0.0, 6: 0.3}.get(number, 0.15)
+    assert cfg.env.masks == (number not in (2, 4))
+    assert cfg.env.user == ("unfriendly" if number == 5 else "sampled")
+    assert list(cfg.env.disabled_actions) == ["repeat", "restart"]
+
+
+def test_ppo_shares_the_settings_of_lcpo_on_the_dialogue_task() -> None:
+    ppo, lcpo = compose(["algo=ppo"]).algo, compose(["algo=lcpo"]).algo
+    shared = {key for key in ppo if key in lcpo and key != "name"}
+    assert {"learning_rate", "n_steps", "batch_size", "net_arch", "ent_coef", "gae_lambda"} <= shared
+    assert {key: ppo[key] for key in shared} == {key: lcpo[key] for key in shared}
+
+
+def test_missing_values_are_all_named() -> None:
+    with pytest.raises(UsageError, match=r"env\.id"):
+        compose(["algo=ppo", "env=gym", *_BUDGET])

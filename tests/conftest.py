@@ -1,0 +1,52 @@
+"""Shared by all tests: the real command, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Rlexp = Callable[..., subprocess.CompletedProcess[str]]
+
+# A task that needs no data, small enough for a run of about a second.
+CARTPOLE = (
+    "algo=ppo",
+    "env=gym",
+    "env.id=CartPole-v1",
+    "algo.n_steps=64",
+    "total_timesteps=512",
+    "logger=none",
+    "evaluation.episodes=2",
+)
+
+
+def environment() -> dict[str, str]:
+    """One thread each: tests run side by side."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "WANDB_SILENT": "true", "COLUMNS": "200"}
+
+
+@pytest.fixture
+def rlexp(tmp_path: Path) -> Rlexp:
+    """The command line as a person meets it: a process of its own, in an empty folder."""
+
+    def run(*words: str, env: dict[str, str] | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "rlexp", *words],
+            cwd=tmp_path,
+            env={**environment(), **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run
+
+
+def only_run(folder: Path) -> Path:
+    """The one run folder below an output folder."""
+    (found,) = folder.glob("**/runs/*/*/*/seed=*")
+    return found

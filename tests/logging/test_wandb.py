@@ -1,0 +1,85 @@
+"""W&B's own client, offline: what was logged is in its file."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rlexp import record
+from tests.conftest import CARTPOLE, only_run
+
+_BLOCK = 32 * 1024
+_HEADER = 7
+
+
+def _records(path: Path) -> Iterator[Any]:
+    """Read W&B's transaction log: LevelDB's framing around protobuf messages."""
+    from wandb.proto import wandb_internal_pb2
+
+    content = path.read_bytes()
+    assert content[:4] == b":W&B"
+    position, parts = _HEADER, b""
+    while position + _HEADER <= len(content):
+        left = _BLOCK - position % _BLOCK
+        if left < _HEADER:
+            position += left
+            continue
+        _, length, kind = struct.unpack("<IHB", content[position : position + _HEADER])
+        if kind == 0:
+            break
+        parts += content[position + _HEADER : position + _HEADER + length]
+        position += _HEADER + length
+        if kind in (1, 4):  # a whole message, or the last part of one
+            message = wandb_internal_pb2.Record()
+            message.ParseFromString(parts)
+            parts = b""
+            yield message
+
+
+def _items(items: Any) -> dict[str, Any]:
+    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+def test_the_offline_file_holds_what_was_logged(rlexp, tmp_path: Path) -> None:
+    words = [word for word in CARTPOLE if word != "logger=none"]
+    result = rlexp(*words, "evaluation.every_timesteps=256", "tags=[a,b]", "seed=5", env={"WANDB_API_KEY": ""})
+    assert result.returncode == 0, result.stderr
+    folder = only_run(tmp_path)
+    (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")
+    messages = list(_records(path))
+    (run,) = [message.run for message in messages if message.WhichOneof("record_type") == "run"]
+    entry = record.read_record(folder)
+    assert run.run_id == entry["wandb_id"] and run.project == "rlexp"
+    assert run.run_group.endswith(entry["variant"]) and "s5" not in run.run_group
+    assert set(run.tags) == {"a", "b"}
+    config = _items(run.config.update)
+    assert config["seed"] == 5 and config["algo"]["n_steps"] == 64 and config["env"]["id"] == "CartPole-v1"
+    rows = [_items(m.history.item) for m in messages if m.WhichOneof("record_type") == "history"]
+    logged = record.read_jsonl(folder / record.METRICS)
+    training = [row for row in rows if "train/loss" in row]
+    expected = [row for row in logged if "train/loss" in row]
+    assert [row["train/loss"] for row in training] == [row["train/loss"] for row in expected]
+    assert [row["timesteps"] for row in training] == [row["timesteps"] for row in expected]
+    evaluations = [row["eval/return_mean"] for row in rows if "eval/return_mean" in row]
+    assert evaluations == [row["return_mean"] for row in record.read_jsonl(folder / record.EVALUATIONS)]
+    metrics = {m.metric.name or m.metric.glob_name: m.metric for m in messages if m.WhichOneof("record_type") == "metric"}
+    assert {"timesteps", "episodes"} <= set(metrics)
+    assert any(m.WhichOneof("record_type") == "exit" for m in messages)
+
+
+def test_every_run_of_a_multirun_has_a_file_of_its_own(rlexp, tmp_path: Path) -> None:
+    words = [word for word in CARTPOLE if word != "logger=none"]
+    assert rlexp("-m", *words, "seed=0,1").returncode == 0
+    seeds = []
+    for path in sorted(tmp_path.glob("outputs/runs/*/*/*/seed=*/wandb/offline-run-*/run-*.wandb")):
+        runs = [m.run for m in _records(path) if m.WhichOneof("record_type") == "run"]
+        seeds += [_items(run.config.update)["seed"] for run in runs]
+    assert seeds == [0, 1]
+
+
+def test_no_logger_no_folder(rlexp, tmp_path: Path) -> None:
+    assert rlexp(*CARTPOLE).returncode == 0
+    assert not (only_run(tmp_path) / "wandb").exists()

@@ -1,0 +1,230 @@
+"""A run from start to finish, through the real command: kept, resumed, interrupted, failed, done anew."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch as th
+
+from rlexp import record
+from tests.conftest import CARTPOLE, environment, only_run
+
+_LONG = (*CARTPOLE, "total_timesteps=4096", "evaluation.every_timesteps=1000", "checkpoint.every_timesteps=128")
+_DIALOGUES = ("env=restaurant", "total_episodes=60", "evaluation.every_episodes=20", "evaluation.episodes=20", "logger=none",
+              "checkpoint.every_timesteps=100")  # fmt: skip
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """Rows without their clocks."""
+    return [{key: value for key, value in row.items() if key != "wall_s"} for row in record.read_jsonl(path)]
+
+
+def _weights(folder: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(folder / "model.zip") as archive:
+        return {
+            name: th.load(io.BytesIO(archive.read(name)), weights_only=True)
+            for name in archive.namelist()
+            if name.endswith(".pth") and "variables" not in name
+        }
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return th.equal(one, other) if isinstance(one, th.Tensor) else bool(one == other)
+
+
+def _start(cwd: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "rlexp", *words],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def _wait_for_checkpoint(cwd: Path, newer_than: int = -1, timeout: float = 60) -> int:
+    """Wait until a checkpoint newer than some step is complete; return its step."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        steps = [int(path.name) for path in cwd.glob("outputs/runs/*/*/*/seed=0/checkpoints/[0-9]*")]
+        if steps and max(steps) > newer_than:
+            return max(steps)
+        time.sleep(0.01)
+    raise AssertionError("no checkpoint appeared")
+
+
+def test_the_run_folder(rlexp, tmp_path: Path) -> None:
+    result = rlexp(*CARTPOLE, "evaluation.every_timesteps=256")
+    assert result.returncode == 0, result.stderr
+    assert "finished: return" in result.stdout
+    folder = only_run(tmp_path)
+    entry = record.read_record(folder)
+    assert entry["status"] == "finished" and entry["timesteps"] == 512 and entry["error"] is None
+    assert entry["evaluation"]["n"] == 2 and entry["seed"] == 0 and entry["choices"]["algo"] == "ppo"
+    assert entry["wall_s"] > entry["train_s"] > 0
+    evaluations = record.read_jsonl(folder / record.EVALUATIONS)
+    assert [row["timesteps"] for row in evaluations] == [256, 512]
+    metrics = record.read_jsonl(folder / record.METRICS)
+    assert [row["timesteps"] for row in metrics] == list(range(64, 513, 64))
+    assert all("episodes" in row for row in metrics) and "train/loss" in metrics[-1]
+    assert (folder / "model.zip").is_file() and "n_steps: 64" in (folder / "config.yaml").read_text()
+
+
+def test_the_same_words_again(rlexp, tmp_path: Path) -> None:
+    assert rlexp(*CARTPOLE).returncode == 0
+    folder = only_run(tmp_path)
+    before = (folder / "record.json").read_bytes()
+    again = rlexp(*CARTPOLE)
+    assert again.returncode == 0 and "already finished" in again.stdout and "force=true" in again.stdout
+    assert (folder / "record.json").read_bytes() == before
+    anew = rlexp(*CARTPOLE, "force=true")
+    assert anew.returncode == 0 and "already finished" not in anew.stdout
+    assert (folder / "record.json").read_bytes() != before
+    assert only_run(tmp_path) == folder, "the run that was set aside is dropped when the new one has finished"
+
+
+def test_force_keeps_the_old_run_until_the_new_one_has_finished(rlexp, tmp_path: Path) -> None:
+    assert rlexp(*_LONG).returncode == 0
+    folder = only_run(tmp_path)
+    process = _start(tmp_path, *_LONG, "force=true")
+    while not list(folder.parent.glob("seed=0.previous-*")) or not folder.exists():
+        time.sleep(0.01)
+    _wait_for_checkpoint(tmp_path)
+    process.kill()
+    process.wait()
+    (aside,) = folder.parent.glob("seed=0.previous-*")
+    assert record.read_record(aside)["status"] == "finished"
+    assert rlexp(*_LONG).returncode == 0
+    assert not list(folder.parent.glob("seed=0.previous-*"))
+
+
+def test_evaluation_does_not_change_training(rlexp, tmp_path: Path) -> None:
+    words = ("algo=lcpo", "env=restaurant", "total_episodes=30", "logger=none")
+    assert rlexp(*words, "evaluation.episodes=0", "output_dir=off").returncode == 0
+    assert rlexp(*words, "evaluation.every_episodes=5", "evaluation.episodes=7", "output_dir=on").returncode == 0
+    off, on = only_run(tmp_path / "off"), only_run(tmp_path / "on")
+    assert _same(_weights(off), _weights(on))
+    assert len(_rows(on / record.EVALUATIONS)) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["ppo", "lcpo"])
+def test_kill_and_resume_is_exact(tmp_path: Path, algo: str) -> None:
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    for folder in (undisturbed, disturbed):
+        folder.mkdir()
+    words = (f"algo={algo}", *_DIALOGUES)
+    assert _start(undisturbed, *words).wait() == 0
+    seen = -1
+    for _ in range(2):
+        process = _start(disturbed, *words)
+        seen = _wait_for_checkpoint(disturbed, newer_than=seen)
+        time.sleep(random.uniform(0, 0.3))  # any moment will do
+        process.kill()
+        process.wait()
+    process = _start(disturbed, *words)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    one, other = only_run(undisturbed), only_run(disturbed)
+    assert record.read_record(other)["attempts"] == 3
+    assert "resuming at step" in output or record.read_record(other)["status"] == "finished"
+    for name in (record.EVALUATIONS, record.METRICS):
+        assert _rows(one / name) == _rows(other / name)
+    assert _same(_weights(one), _weights(other))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_interrupted_in_order(rlexp, tmp_path: Path, number: int, code: int) -> None:
+    words = (*_LONG, "total_timesteps=100000")
+    process = _start(tmp_path, *words)
+    _wait_for_checkpoint(tmp_path)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == code, output
+    assert "the same command goes on" in output and "Traceback" not in output
+    folder = only_run(tmp_path)
+    entry = record.read_record(folder)
+    assert entry["status"] == "interrupted"
+    newest = max(int(path.name) for path in (folder / "checkpoints").iterdir())
+    assert newest == record.read_jsonl(folder / record.METRICS)[-1]["timesteps"], "state kept at the last safe point"
+
+
+def test_a_failing_run_is_recorded(rlexp, tmp_path: Path) -> None:
+    (tmp_path / "broken_task.py").write_text(
+        "import gymnasium\n"
+        "class Broken(gymnasium.Env):\n"
+        "    observation_space = gymnasium.spaces.Box(0, 1, (2,))\n"
+        "    action_space = gymnasium.spaces.Discrete(2)\n"
+        "    def reset(self, *, seed=None, options=None):\n"
+        "        super().reset(seed=seed)\n"
+        "        return self.observation_space.low, {}\n"
+        "    def step(self, action):\n"
+        "        raise RuntimeError('the simulator crashed')\n"
+        "gymnasium.register('Broken-v0', entry_point=Broken, disable_env_checker=True)\n"
+    )
+    words = ("algo=ppo", "env=gym", "env.id=broken_task:Broken-v0", "total_timesteps=100", "logger=none")
+    result = rlexp(*words, env={"PYTHONPATH": str(tmp_path)})
+    assert result.returncode == 1
+    assert "the simulator crashed" in result.stderr and "Traceback" not in result.stderr
+    entry = record.read_record(only_run(tmp_path))
+    assert entry["status"] == "failed" and "simulator crashed" in entry["error"]
+    assert "Traceback" in entry["traceback"]
+
+
+def test_not_a_number_stops_the_run(rlexp, tmp_path: Path) -> None:
+    result = rlexp(*CARTPOLE, "algo.learning_rate=1e30", "algo.max_grad_norm=null")
+    assert result.returncode == 1
+    assert "NonFiniteError" in result.stderr or "nan" in result.stderr.lower()
+    assert "step" in record.read_record(only_run(tmp_path))["error"] or "nan" in result.stderr.lower()
+
+
+def test_another_process_is_working_on_it(rlexp, tmp_path: Path) -> None:
+    words = (*_LONG, "total_timesteps=100000")
+    process = _start(tmp_path, *words)
+    _wait_for_checkpoint(tmp_path)
+    second = rlexp(*words)
+    process.kill()
+    process.wait()
+    assert second.returncode == 2 and "another process" in second.stderr
+
+
+def test_many_runs_with_one_that_fails(rlexp, tmp_path: Path) -> None:
+    result = rlexp("-m", *CARTPOLE, "algo.learning_rate=1e30,3e-4", "algo.max_grad_norm=null", "seed=0-1")
+    assert result.returncode == 1
+    statuses = sorted(record.read_record(path)["status"] for path in tmp_path.glob("outputs/runs/*/*/*/seed=*"))
+    assert statuses == ["failed", "failed", "finished", "finished"]
+    assert "2 of 4 runs finished" in result.stdout
+    (listed,) = tmp_path.glob("outputs/multirun/*/runs.jsonl")
+    assert len(record.read_jsonl(listed)) == 4
+
+
+def test_episode_budget_is_exact(rlexp, tmp_path: Path) -> None:
+    assert rlexp(*CARTPOLE, "total_timesteps=null", "total_episodes=7").returncode == 0
+    assert record.read_record(only_run(tmp_path))["episodes"] == 7
+
+
+def test_evaluate_again(rlexp, tmp_path: Path) -> None:
+    assert rlexp(*CARTPOLE).returncode == 0
+    folder = only_run(tmp_path)
+    result = rlexp("evaluate", str(folder), "evaluation.episodes=3")
+    assert result.returncode == 0, result.stderr
+    (row,) = record.read_jsonl(folder / "evaluated.jsonl")
+    assert row["n"] == 3
+    with (folder / record.CONFIG).open() as file:
+        assert json.dumps(file.read())
+    assert rlexp("evaluate", str(folder), "evaluation.episode=3").returncode == 2

@@ -1,0 +1,32 @@
+"""A package from outside brings an algorithm and a task; nothing of rlexp is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlexp import record
+from tests.conftest import only_run
+
+_PLUGIN = {"PYTHONPATH": str(Path(__file__).parent / "plugin")}
+_WORDS = ("algo=slow_ppo", "env=bandit", "total_timesteps=1024", "logger=none", "evaluation.episodes=20")
+
+
+def test_listed(rlexp) -> None:
+    shown = rlexp("list", env=_PLUGIN).stdout
+    assert "PPO that counts its updates" in shown and "Two arms, one pays" in shown
+    assert "slow_ppo" not in rlexp("list").stdout
+
+
+def test_trained(rlexp, tmp_path: Path) -> None:
+    result = rlexp(*_WORDS, env=_PLUGIN)
+    assert result.returncode == 0, result.stderr
+    entry = record.read_record(only_run(tmp_path))
+    assert entry["evaluation"]["success_rate"] == 1.0 and entry["evaluation"]["arm_mean"] == 1.0
+    assert record.read_jsonl(only_run(tmp_path) / record.METRICS)[-1]["train/patience"] == 3 * 31
+
+
+def test_checked_like_our_own(rlexp, tmp_path: Path) -> None:
+    misspelt = rlexp(*_WORDS, "algo.patiens=2", env=_PLUGIN)
+    assert misspelt.returncode == 2 and "did you mean 'algo.patience'?" in misspelt.stderr
+    misfit = rlexp(*_WORDS, "algo=sac", env=_PLUGIN)
+    assert misfit.returncode == 2 and "slow_ppo" in misfit.stderr
