@@ -44,6 +44,14 @@ type: setup ## mypy --strict
 bench: setup ## side-by-side speed measurements, as ratios
 	@for file in tests/benchmarks/*_speed.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+table1 table2 figure5: setup
+	$(BIN)/rlexp sweep $@
+	$(BIN)/rlexp report $@ --strict
+
+figure4: setup
+	$(BIN)/rlexp sweep $@
+	$(BIN)/rlexp report $@ --strict
+
 fidelity: setup ## the restaurant task against the published yardsticks
 	$(BIN)/rlexp report restaurant_fidelity
 

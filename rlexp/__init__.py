@@ -9,9 +9,14 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_EXPORTS = {"LCPO": "rlexp.algos.lcpo", "MaskableLCPO": "rlexp.algos.lcpo"}
+_EXPORTS = {
+    "ACER": "rlexp.algos.acer",
+    "LCPO": "rlexp.algos.lcpo",
+    "MaskableLCPO": "rlexp.algos.lcpo",
+    "TAM": "rlexp.algos.tam",
+}
 
-__all__ = ["__version__", *sorted(_EXPORTS)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_EXPORTS)]
 
 
 def __getattr__(name: str) -> Any:

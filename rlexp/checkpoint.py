@@ -53,7 +53,9 @@ def save(root: Path, state: dict[str, Any], timesteps: int, keep: int) -> Path:
     :param keep: how many stay
     """
     final = root / f"{timesteps:012d}"
-    if final.exists():  # the same step again, e.g. an interrupt right after a resume: nothing has changed since
+    if (
+        final.exists()
+    ):  # the same step again, e.g. an interrupt right after a resume: nothing has changed since
         return final
     temporary = root / f".{final.name}.{os.getpid()}"
     shutil.rmtree(temporary, ignore_errors=True)
@@ -101,7 +103,9 @@ def load_newest(root: Path) -> tuple[Path, dict[str, Any]] | None:
         try:
             return folder, load(folder)
         except CheckpointError as error:
-            warnings.warn(f"damaged checkpoint skipped, falling back to the one before: {error}", stacklevel=2)
+            warnings.warn(
+                f"damaged checkpoint skipped, falling back to the one before: {error}", stacklevel=2
+            )
             folder.rename(folder.with_name(f"damaged-{folder.name}"))
     return None
 
@@ -237,7 +241,8 @@ def _restore_windows(model: BaseAlgorithm, state: dict[str, Any]) -> None:
 def _replay_episodes(model: BaseAlgorithm, state: dict[str, Any]) -> None:
     assert model.env is not None
     arrived = [
-        model.env.env_method("set_replay_state", one, indices=[index])[0] for index, one in enumerate(state["envs"])
+        model.env.env_method("set_replay_state", one, indices=[index])[0]
+        for index, one in enumerate(state["envs"])
     ]
     expected = state["carried"]["_last_obs"]
     for index, observation in enumerate(arrived):
@@ -249,7 +254,9 @@ def _replay_episodes(model: BaseAlgorithm, state: dict[str, Any]) -> None:
         # Wrappers outside the episode's own (frame stacks, image transposition) change what the model sees.
         comparable = all(np.shape(found) == np.shape(wanted) for found, wanted in rows)
         if comparable and not all(np.array_equal(found, wanted) for found, wanted in rows):
-            raise CheckpointError("the task did not arrive where it was: it is not decided by its random state alone")
+            raise CheckpointError(
+                "the task did not arrive where it was: it is not decided by its random state alone"
+            )
 
 
 def _pending_metrics(model: BaseAlgorithm) -> dict[str, Any]:
@@ -268,7 +275,9 @@ def restore_pending_metrics(model: BaseAlgorithm, state: dict[str, Any]) -> None
     pending = state["pending_metrics"]
     model.logger.name_to_value.update(pending.get("values", {}))
     model.logger.name_to_count.update(pending.get("counts", {}))
-    model.logger.name_to_excluded.update({key: tuple(value) for key, value in pending.get("excluded", {}).items()})
+    model.logger.name_to_excluded.update(
+        {key: tuple(value) for key, value in pending.get("excluded", {}).items()}
+    )
 
 
 def _number(value: Any) -> Any:

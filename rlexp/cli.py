@@ -38,7 +38,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help", "help") or (words[-1] in ("-h", "--help") and words[0] not in VERBS):
+    if (
+        not words
+        or words[0] in ("-h", "--help", "help")
+        or (words[-1] in ("-h", "--help") and words[0] not in VERBS)
+    ):
         print(_help())
         return 0
     if words[0] == "--version":
@@ -48,7 +52,9 @@ def _dispatch(words: list[str]) -> int:
         return 0
     verb, rest = (words[0], words[1:]) if words[0] in VERBS else ("train", words)
     if verb == "train" and rest and not rest[0].startswith("-") and "=" not in rest[0]:
-        raise UsageError(f"there is no verb '{rest[0]}'; there are {', '.join(VERBS)}{did_you_mean(rest[0], VERBS)}")
+        raise UsageError(
+            f"there is no verb '{rest[0]}'; there are {', '.join(VERBS)}{did_you_mean(rest[0], VERBS)}"
+        )
     if rest and rest[-1] in ("-h", "--help"):
         print(f"rlexp {verb}: {VERBS[verb]}" if verb != "train" else _help())
         return 0
@@ -79,7 +85,7 @@ def _help() -> str:
     lines += [
         "",
         "Any key of the config can be set: algo.learning_rate=3e-4 total_episodes=2000 evaluation.episodes=100",
-        "Tab completion: eval \"$(rlexp -sc install=bash)\"    Hydra's own flags: rlexp --hydra-help",
+        'Tab completion: eval "$(rlexp -sc install=bash)"    Hydra\'s own flags: rlexp --hydra-help',
         "A clear line and exit code 2 answer what cannot be done; RLEXP_TRACEBACK=1 shows the whole traceback.",
     ]
     return "\n".join(lines)

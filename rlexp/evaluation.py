@@ -115,7 +115,9 @@ class Evaluator:
 
     def _masks(self, playing: list[int]) -> np.ndarray[Any, Any]:
         masks = [env.get_wrapper_attr("action_masks")() for env in self._envs]
-        return np.stack([mask if k >= 0 else np.ones_like(mask) for mask, k in zip(masks, playing, strict=True)])
+        return np.stack(
+            [mask if k >= 0 else np.ones_like(mask) for mask, k in zip(masks, playing, strict=True)]
+        )
 
     def _result(self, total: float, length: int, info: dict[str, Any]) -> dict[str, float]:
         found = {key: float(info[key]) for key in ("is_success", *self.metrics) if key in info}

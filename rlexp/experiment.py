@@ -132,7 +132,10 @@ class Experiment:
         try:
             final = self._train() if registry.algo(self.cfg.algo.name).trains else self._measure()
         except (Interrupted, KeyboardInterrupt) as stop:
-            self._end("interrupted", error=f"stopped by {stop}" if isinstance(stop, Interrupted) else "stopped at once")
+            self._end(
+                "interrupted",
+                error=f"stopped by {stop}" if isinstance(stop, Interrupted) else "stopped at once",
+            )
             raise
         except BaseException as error:
             self._end("failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
@@ -201,7 +204,11 @@ class Experiment:
         evaluator = make_evaluator(cfg)
         self._budget = Budget(cfg.total_episodes, self._env_spec.metrics)
         self._evaluate = Evaluate(
-            evaluator, self._budget, cfg.evaluation.every_episodes, cfg.evaluation.every_timesteps, self._take_evaluation
+            evaluator,
+            self._budget,
+            cfg.evaluation.every_episodes,
+            cfg.evaluation.every_timesteps,
+            self._take_evaluation,
         )
         exit_code = 1
         try:
@@ -240,7 +247,9 @@ class Experiment:
         keep.listen()
         try:
             model.learn(
-                total - model.num_timesteps, callback=CallbackList(callbacks), reset_num_timesteps=saved is None
+                total - model.num_timesteps,
+                callback=CallbackList(callbacks),
+                reset_num_timesteps=saved is None,
             )
         finally:
             keep.unlisten()

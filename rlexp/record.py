@@ -27,7 +27,16 @@ DISCARDED = "discarded.jsonl"
 CHECKPOINTS = "checkpoints"
 
 STATUSES = ("running", "finished", "failed", "interrupted")
-_PACKAGES = ("rlexp", "torch", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy", "hydra-core", "wandb")
+_PACKAGES = (
+    "rlexp",
+    "torch",
+    "stable-baselines3",
+    "sb3-contrib",
+    "gymnasium",
+    "numpy",
+    "hydra-core",
+    "wandb",
+)
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -56,7 +65,9 @@ def read_record(folder: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise UsageError(f"{folder}: damaged run, {RECORD} cannot be read ({error}); force=true trains anew") from error
+        raise UsageError(
+            f"{folder}: damaged run, {RECORD} cannot be read ({error}); force=true trains anew"
+        ) from error
     if not isinstance(record, dict) or record.get("status") not in STATUSES:
         raise UsageError(f"{folder}: damaged run, {RECORD} has no valid status; force=true trains anew")
     return record

@@ -99,6 +99,20 @@ _ALGOS = (
         masked_target="rlexp.algos.lcpo:MaskableLCPO",
     ),
     AlgoSpec(
+        "tam",
+        "rlexp.algos.tam:TAM",
+        "PPO with a trainable action mask (Wu, Tseng & Rasmussen 2020)",
+        actions=("discrete",),
+        observations=("vector",),
+    ),
+    AlgoSpec(
+        "acer",
+        "rlexp.algos.acer:ACER",
+        "Actor-critic with experience replay (Wang et al. 2017)",
+        actions=("discrete", "continuous"),
+        observations=("vector", "image"),
+    ),
+    AlgoSpec(
         "handcrafted",
         "rlexp.algos.controllers:Controller",
         "The task's own rule-based policy; nothing is learned",
@@ -141,9 +155,13 @@ def _with_plugins(group: str, kind: type[_Spec], built_in: tuple[_Spec, ...]) ->
     for point in entry_points(group=group):
         spec = point.load()
         if not isinstance(spec, kind):
-            raise UsageError(f"entry point {group}:{point.name} must name an {kind.__name__}, found {type(spec).__name__}")
+            raise UsageError(
+                f"entry point {group}:{point.name} must name an {kind.__name__}, found {type(spec).__name__}"
+            )
         if spec.name in specs:
-            raise UsageError(f"entry point {group}:{point.name} brings '{spec.name}', a name that is already taken")
+            raise UsageError(
+                f"entry point {group}:{point.name} brings '{spec.name}', a name that is already taken"
+            )
         specs[spec.name] = spec
     return specs
 
@@ -215,7 +233,9 @@ def misfit(
     )
 
 
-def fitting(actions: str | None, observations: str | None, env: EnvSpec, masked: bool = False) -> list[AlgoSpec]:
+def fitting(
+    actions: str | None, observations: str | None, env: EnvSpec, masked: bool = False
+) -> list[AlgoSpec]:
     """Return the algorithms that fit a task."""
     return [
         spec

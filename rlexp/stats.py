@@ -56,10 +56,10 @@ def std(values: ArrayLike) -> float:
 
     A paper seldom says whether it divides by n or n - 1; with 10 seeds this one is 5 % larger than the other.
 
-    :return: nan for fewer than two values
+    :return: nan for fewer than two values, and where one is not finite
     """
     array = np.asarray(values, dtype=float)
-    return float(array.std(ddof=1)) if array.size > 1 else math.nan
+    return float(array.std(ddof=1)) if array.size > 1 and np.isfinite(array).all() else math.nan
 
 
 def iqm(values: ArrayLike) -> float:
@@ -123,8 +123,8 @@ def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if not a.size or not b.size:
         return math.nan
-    difference = a[:, None] - b[None, :]
-    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+    above, equal = a[:, None] > b[None, :], a[:, None] == b[None, :]
+    return float(np.mean(above + 0.5 * equal))
 
 
 def crossing(x: ArrayLike, curve: ArrayLike, threshold: float) -> Any:

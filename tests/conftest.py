@@ -33,7 +33,9 @@ def environment() -> dict[str, str]:
 def rlexp(tmp_path: Path) -> Rlexp:
     """The command line as a person meets it: a process of its own, in an empty folder."""
 
-    def run(*words: str, env: dict[str, str] | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(
+        *words: str, env: dict[str, str] | None = None, timeout: float = 120
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "rlexp", *words],
             cwd=tmp_path,

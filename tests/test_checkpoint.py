@@ -118,13 +118,21 @@ _MAKERS = {
     "recurrent_ppo": (
         "CartPole-v1",
         lambda env: RecurrentPPO(
-            "MlpLstmPolicy", env, n_steps=32, batch_size=16, n_epochs=2, seed=3, policy_kwargs={"lstm_hidden_size": 8}
+            "MlpLstmPolicy",
+            env,
+            n_steps=32,
+            batch_size=16,
+            n_epochs=2,
+            seed=3,
+            policy_kwargs={"lstm_hidden_size": 8},
         ),
         200,
     ),
     "sac": (
         "Pendulum-v1",
-        lambda env: SAC("MlpPolicy", env, learning_starts=40, batch_size=16, seed=3, policy_kwargs={"net_arch": [16]}),
+        lambda env: SAC(
+            "MlpPolicy", env, learning_starts=40, batch_size=16, seed=3, policy_kwargs={"net_arch": [16]}
+        ),
         330,
     ),
 }
@@ -163,8 +171,8 @@ def test_a_task_that_is_not_decided_by_its_random_state_is_noticed() -> None:
             return observation + np.float32(Drifting.calls)
 
     def build() -> Any:
-        return PPO("MlpPolicy", DummyVecEnv([lambda: EpisodeReplay(Drifting(gymnasium.make("CartPole-v1")))]), n_steps=16,
-                   batch_size=8)  # fmt: skip
+        env = DummyVecEnv([lambda: EpisodeReplay(Drifting(gymnasium.make("CartPole-v1")))])
+        return PPO("MlpPolicy", env, n_steps=16, batch_size=8)
 
     stop = _StopAt(32)
     build().learn(100, callback=stop)

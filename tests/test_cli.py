@@ -7,12 +7,20 @@ import sys
 
 import pytest
 
-_PROBE = "import sys; from rlexp.cli import main; code = main({words}); assert 'torch' not in sys.modules; sys.exit(code)"
+_PROBE = """
+import sys
+from rlexp.cli import main
+code = main({words})
+assert 'torch' not in sys.modules
+sys.exit(code)
+"""
 
 
 @pytest.mark.parametrize("words", [["--help"], [], ["algo=lcpo", "env=restaurant", "--cfg", "job"], ["list"]])
 def test_needs_no_torch(words: list[str]) -> None:
-    result = subprocess.run([sys.executable, "-c", _PROBE.format(words=words)], capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-c", _PROBE.format(words=words)], capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stderr
     assert "lcpo" in result.stdout
 

@@ -34,7 +34,9 @@ class Countdown(gymnasium.Env[Any, Any]):
 class Constant:
     """A policy that remembers how many rows it was asked for."""
 
-    def predict(self, observation: Any, state: Any, episode_start: Any, deterministic: bool) -> tuple[Any, Any]:
+    def predict(
+        self, observation: Any, state: Any, episode_start: Any, deterministic: bool
+    ) -> tuple[Any, Any]:
         assert episode_start.shape == (len(observation),)
         return np.zeros(len(observation), np.int64), state
 
@@ -53,7 +55,9 @@ def test_every_episode_counts_once_whatever_the_number_of_copies() -> None:
         assert row["length_mean"] == lengths.mean() and row["length_std"] == lengths.std()
         assert row["return_mean"] == 2 * lengths.mean()
         assert row["success_rate"] == (lengths % 2 == 0).mean()
-        assert np.isclose(row["size_mean"], 10 * lengths.mean()) and np.isclose(row["size_std"], 10 * lengths.std())
+        assert np.isclose(row["size_mean"], 10 * lengths.mean()) and np.isclose(
+            row["size_std"], 10 * lengths.std()
+        )
 
 
 def test_the_same_episodes_every_time() -> None:
@@ -81,6 +85,7 @@ def test_no_generator_is_disturbed() -> None:
 def test_sampled_actions_repeat() -> None:
     model = PPO("MlpPolicy", gymnasium.make("CartPole-v1"), n_steps=16, batch_size=8, seed=1)
     rows = [
-        Evaluator(lambda: gymnasium.make("CartPole-v1"), 10, 5, 3, deterministic=False).evaluate(model) for _ in range(2)
+        Evaluator(lambda: gymnasium.make("CartPole-v1"), 10, 5, 3, deterministic=False).evaluate(model)
+        for _ in range(2)
     ]
     assert rows[0]["return_mean"] == rows[1]["return_mean"]

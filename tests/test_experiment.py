@@ -19,9 +19,21 @@ import torch as th
 from rlexp import record
 from tests.conftest import CARTPOLE, environment, only_run
 
-_LONG = (*CARTPOLE, "total_timesteps=4096", "evaluation.every_timesteps=1000", "checkpoint.every_timesteps=128")
-_DIALOGUES = ("env=restaurant", "total_episodes=60", "evaluation.every_episodes=20", "evaluation.episodes=20", "logger=none",
-              "checkpoint.every_timesteps=100")  # fmt: skip
+_LONG = (
+    *CARTPOLE,
+    "total_timesteps=4096",
+    "evaluation.every_timesteps=1000",
+    "checkpoint.every_timesteps=128",
+)
+_DIALOGUES = (
+    "env=restaurant",
+    "seed=3",
+    "total_episodes=60",
+    "evaluation.every_episodes=20",
+    "evaluation.episodes=20",
+    "logger=none",
+    "checkpoint.every_timesteps=100",
+)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -57,13 +69,18 @@ def _start(cwd: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
+def _newest_checkpoint(cwd: Path) -> int:
+    return max(
+        (int(path.name) for path in cwd.glob("outputs/runs/*/*/*/seed=*/checkpoints/[0-9]*")), default=-1
+    )
+
+
 def _wait_for_checkpoint(cwd: Path, newer_than: int = -1, timeout: float = 60) -> int:
     """Wait until a checkpoint newer than some step is complete; return its step."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
-        steps = [int(path.name) for path in cwd.glob("outputs/runs/*/*/*/seed=0/checkpoints/[0-9]*")]
-        if steps and max(steps) > newer_than:
-            return max(steps)
+        if (newest := _newest_checkpoint(cwd)) > newer_than:
+            return newest
         time.sleep(0.01)
     raise AssertionError("no checkpoint appeared")
 
@@ -116,7 +133,9 @@ def test_force_keeps_the_old_run_until_the_new_one_has_finished(rlexp, tmp_path:
 def test_evaluation_does_not_change_training(rlexp, tmp_path: Path) -> None:
     words = ("algo=lcpo", "env=restaurant", "total_episodes=30", "logger=none")
     assert rlexp(*words, "evaluation.episodes=0", "output_dir=off").returncode == 0
-    assert rlexp(*words, "evaluation.every_episodes=5", "evaluation.episodes=7", "output_dir=on").returncode == 0
+    assert (
+        rlexp(*words, "evaluation.every_episodes=5", "evaluation.episodes=7", "output_dir=on").returncode == 0
+    )
     off, on = only_run(tmp_path / "off"), only_run(tmp_path / "on")
     assert _same(_weights(off), _weights(on))
     assert len(_rows(on / record.EVALUATIONS)) == 6
@@ -133,10 +152,11 @@ def test_kill_and_resume_is_exact(tmp_path: Path, algo: str) -> None:
     seen = -1
     for _ in range(2):
         process = _start(disturbed, *words)
-        seen = _wait_for_checkpoint(disturbed, newer_than=seen)
+        _wait_for_checkpoint(disturbed, newer_than=seen)
         time.sleep(random.uniform(0, 0.3))  # any moment will do
         process.kill()
         process.wait()
+        seen = _newest_checkpoint(disturbed)
     process = _start(disturbed, *words)
     output, _ = process.communicate()
     assert process.returncode == 0, output
@@ -161,7 +181,9 @@ def test_interrupted_in_order(rlexp, tmp_path: Path, number: int, code: int) -> 
     entry = record.read_record(folder)
     assert entry["status"] == "interrupted"
     newest = max(int(path.name) for path in (folder / "checkpoints").iterdir())
-    assert newest == record.read_jsonl(folder / record.METRICS)[-1]["timesteps"], "state kept at the last safe point"
+    assert newest == record.read_jsonl(folder / record.METRICS)[-1]["timesteps"], (
+        "state kept at the last safe point"
+    )
 
 
 def test_a_failing_run_is_recorded(rlexp, tmp_path: Path) -> None:
@@ -206,7 +228,9 @@ def test_another_process_is_working_on_it(rlexp, tmp_path: Path) -> None:
 def test_many_runs_with_one_that_fails(rlexp, tmp_path: Path) -> None:
     result = rlexp("-m", *CARTPOLE, "algo.learning_rate=1e30,3e-4", "algo.max_grad_norm=null", "seed=0-1")
     assert result.returncode == 1
-    statuses = sorted(record.read_record(path)["status"] for path in tmp_path.glob("outputs/runs/*/*/*/seed=*"))
+    statuses = sorted(
+        record.read_record(path)["status"] for path in tmp_path.glob("outputs/runs/*/*/*/seed=*")
+    )
     assert statuses == ["failed", "failed", "finished", "finished"]
     assert "2 of 4 runs finished" in result.stdout
     (listed,) = tmp_path.glob("outputs/multirun/*/runs.jsonl")

@@ -18,14 +18,23 @@ def test_a_file_is_one_room(path: Path) -> None:
 
 
 def test_nothing_is_unpickled() -> None:
-    risky = re.compile(r"\bpickle\.load|\bcloudpickle\b|allow_pickle=True|weights_only=False|yaml\.unsafe_load")
-    found = [f"{path.name}: {line}" for path in _SOURCES for line in path.read_text().splitlines() if risky.search(line)]
+    risky = re.compile(
+        r"\bpickle\.load|\bcloudpickle\b|allow_pickle=True|weights_only=False|yaml\.unsafe_load"
+    )
+    found = [
+        f"{path.name}: {line}"
+        for path in _SOURCES
+        for line in path.read_text().splitlines()
+        if risky.search(line)
+    ]
     assert not found
 
 
 def test_every_make_target_is_explained() -> None:
     makefile = (_TOP / "Makefile").read_text()
     targets = re.findall(r"^([a-z0-9-]+):", makefile, flags=re.MULTILINE)
-    shown = subprocess.run(["make", "-s", "help"], cwd=_TOP, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        ["make", "-s", "help"], cwd=_TOP, capture_output=True, text=True, check=True
+    ).stdout
     for target in targets:
         assert f"make {target} " in shown, target

@@ -46,9 +46,9 @@ def test_not_a_number_never_reaches_a_row(tmp_path: Path) -> None:
 
 
 def test_a_run_belongs_to_one_process(tmp_path: Path) -> None:
-    with record.claimed(tmp_path):
-        with pytest.raises(UsageError, match="another process"), record.claimed(tmp_path):
-            pass
+    refused = pytest.raises(UsageError, match="another process")
+    with record.claimed(tmp_path), refused, record.claimed(tmp_path):
+        pass
     with record.claimed(tmp_path):
         pass
 

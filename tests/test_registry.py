@@ -20,11 +20,19 @@ def test_every_built_in_target_exists() -> None:
 def test_misfits_name_what_fits() -> None:
     restaurant = registry.env("restaurant")
     line = registry.misfit(registry.algo("sac"), restaurant, "discrete", "vector")
-    assert line is not None and "sac does not fit" in line and "lcpo" in line and "sac," not in line.split("fit:")[1]
+    assert (
+        line is not None
+        and "sac does not fit" in line
+        and "lcpo" in line
+        and "sac," not in line.split("fit:")[1]
+    )
     assert registry.misfit(registry.algo("lcpo"), registry.env("gym"), "discrete", "image") is not None
     assert registry.misfit(registry.algo("lcpo"), restaurant, "discrete", "vector") is None
     assert registry.misfit(registry.algo("lcpo"), restaurant, "discrete", "vector", masked=True) is None
-    assert registry.misfit(registry.algo("recurrent_ppo"), restaurant, "discrete", "vector", masked=True) is not None
+    assert (
+        registry.misfit(registry.algo("recurrent_ppo"), restaurant, "discrete", "vector", masked=True)
+        is not None
+    )
 
 
 def test_unknown_names() -> None:

@@ -29,7 +29,10 @@ class Budget(BaseCallback):
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint must keep."""
-        return {"episodes": self.episodes, "recent": {key: list(values) for key, values in self._recent.items()}}
+        return {
+            "episodes": self.episodes,
+            "recent": {key: list(values) for key, values in self._recent.items()},
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what :meth:`state` returned."""

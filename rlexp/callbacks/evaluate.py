@@ -58,7 +58,9 @@ class Evaluate(BaseCallback):
 
     def _on_step(self) -> bool:
         due = False
-        for index, (every, count) in enumerate(zip(self._every, (self._budget.episodes, self.num_timesteps), strict=True)):
+        for index, (every, count) in enumerate(
+            zip(self._every, (self._budget.episodes, self.num_timesteps), strict=True)
+        ):
             if every is not None and count // every > self._done[index]:
                 self._done[index] = count // every
                 due = True

@@ -5,7 +5,14 @@ from __future__ import annotations
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as RichProgress
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -60,7 +67,10 @@ class Progress(BaseCallback):
         )
         by_episodes = self._budget.total_episodes is not None
         self._task = self._bar.add_task(
-            f"{self._episode}s" if by_episodes else "steps", total=self._total(), completed=self._count(), note=""
+            f"{self._episode}s" if by_episodes else "steps",
+            total=self._total(),
+            completed=self._count(),
+            note="",
         )
         self._bar.start()
 
@@ -86,12 +96,18 @@ class Progress(BaseCallback):
         return self._budget.episodes if self._budget.total_episodes is not None else self.num_timesteps
 
     def _total(self) -> int | None:
-        return self._budget.total_episodes if self._budget.total_episodes is not None else self._total_timesteps
+        return (
+            self._budget.total_episodes if self._budget.total_episodes is not None else self._total_timesteps
+        )
 
     def _note(self) -> str:
         last = self._evaluate.last if self._evaluate is not None else None
         steps = f"{self.num_timesteps:,} steps" if self._budget.total_episodes is not None else ""
         if last is None:
             return steps
-        shown = f"success {last['success_rate']:.1%}" if "success_rate" in last else f"return {last['return_mean']:.1f}"
+        shown = (
+            f"success {last['success_rate']:.1%}"
+            if "success_rate" in last
+            else f"return {last['return_mean']:.1f}"
+        )
         return f"{steps} {shown}".strip()

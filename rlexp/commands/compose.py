@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra import version
@@ -32,7 +32,9 @@ def _register() -> None:
         group, _, name = path.rpartition("/")
         store.store(group=group, name=name, node=schema, provider="rlexp")
     # Importing this module is enough for launcher workers, which resolve the folder of their job themselves.
-    OmegaConf.register_new_resolver("rlexp_run_dir", lambda *, _root_: str(paths.run_dir(_root_)), replace=True)
+    OmegaConf.register_new_resolver(
+        "rlexp_run_dir", lambda *, _root_: str(paths.run_dir(_root_)), replace=True
+    )
 
 
 _register()
@@ -51,9 +53,9 @@ def hydra_app(config_dirs: Iterable[str] = ()) -> Iterator[Hydra]:
     search_path = create_config_search_path(str(paths.conf_dir()))
     assert isinstance(search_path, ConfigSearchPathImpl)
     for folder in config_dirs:
-        if not os.path.isdir(folder):
+        if not Path(folder).is_dir():
             raise UsageError(f"--config-dir: no such folder: {folder}")
-        search_path.prepend("command-line", f"file://{os.path.abspath(folder)}")
+        search_path.prepend("command-line", f"file://{Path(folder).absolute()}")
     for package in registry.config_packages():
         # Structured configs must stay the last source.
         search_path.prepend("rlexp-plugin", f"pkg://{package}", SearchPathQuery(provider="schema"))
@@ -104,4 +106,3 @@ def checked(cfg: DictConfig) -> DictConfig:
     if refusal:
         raise UsageError(refusal)
     return cfg
-

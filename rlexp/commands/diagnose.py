@@ -29,13 +29,17 @@ def explain(error: Exception, hydra: Hydra, overrides: Sequence[str]) -> UsageEr
     known = [override for override in parsed if not (override.is_add() or override.is_delete())]
     for override in known:
         if override.is_sweep_override():
-            return UsageError(f"{override.input_line}: several values given; add -m to run them all, or give one")
+            return UsageError(
+                f"{override.input_line}: several values given; add -m to run them all, or give one"
+            )
         problem = _group_problem(hydra, override) if _is_group(hydra, override) else None
         if problem:
             return UsageError(problem)
     chosen = {override.key_or_group for override in known}
     if "algo" not in chosen:
-        return UsageError(f"algo: not given; choose one of {', '.join(_options(hydra, 'algo'))}, e.g. algo=lcpo")
+        return UsageError(
+            f"algo: not given; choose one of {', '.join(_options(hydra, 'algo'))}, e.g. algo=lcpo"
+        )
     groups = [override for override in known if _is_group(hydra, override)]
     try:
         base = _compose(hydra, groups)
@@ -57,7 +61,9 @@ def parse(word: str) -> Override:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
         reason = _first_line(error)
-        raise UsageError(f"{word}: cannot be read ({reason}); write key=value, quoted where the shell needs it") from error
+        raise UsageError(
+            f"{word}: cannot be read ({reason}); write key=value, quoted where the shell needs it"
+        ) from error
 
 
 def _is_group(hydra: Hydra, override: Override) -> bool:
@@ -101,11 +107,18 @@ def _value_problem(hydra: Hydra, base: DictConfig, override: Override) -> str | 
         depth = key.count(".")
         hint = did_you_mean(key, [k for k in keys if k.count(".") == depth])
         parent = OmegaConf.select(base, key.rpartition(".")[0]) if depth else None
-        if not hint and isinstance(parent, DictConfig) and not dataclasses.is_dataclass(OmegaConf.get_type(parent)):
+        if (
+            not hint
+            and isinstance(parent, DictConfig)
+            and not dataclasses.is_dataclass(OmegaConf.get_type(parent))
+        ):
             return f"{key}: not set so far; add it as +{override.input_line}"
         if not hint:  # the right leaf below a wrong parent
             leaf = key.rpartition(".")[2]
-            hint = did_you_mean(leaf, [k for k in keys if k.rpartition(".")[2] == leaf] or [k.rpartition(".")[2] for k in keys])
+            hint = did_you_mean(
+                leaf,
+                [k for k in keys if k.rpartition(".")[2] == leaf] or [k.rpartition(".")[2] for k in keys],
+            )
         return f"{key}: there is no such key{hint or '; see `rlexp algo=... --cfg job` for all of them'}"
     try:
         OmegaConf.update(base.copy(), key, override.value())
@@ -121,7 +134,9 @@ def _keys(node: Any, prefix: str = "") -> list[str]:
             continue
         path = f"{prefix}{key}"
         found.append(path)
-        child = None if OmegaConf.is_missing(node, key) or OmegaConf.is_interpolation(node, key) else node[key]
+        child = (
+            None if OmegaConf.is_missing(node, key) or OmegaConf.is_interpolation(node, key) else node[key]
+        )
         if isinstance(child, DictConfig):
             found += _keys(child, f"{path}.")
     return found

@@ -20,7 +20,9 @@ def main(argv: list[str]) -> int:
     """Evaluate the trained policy of a run folder; the row is appended to its ``evaluated.jsonl``."""
     folders = [word for word in argv if "=" not in word or Path(word).is_dir()]
     if len(folders) != 1:
-        raise UsageError("evaluate: name one run folder, e.g. rlexp evaluate outputs/runs/... evaluation.episodes=500")
+        raise UsageError(
+            "evaluate: name one run folder, e.g. rlexp evaluate outputs/runs/... evaluation.episodes=500"
+        )
     folder = Path(folders[0])
     words = [word for word in argv if word not in folders]
     record.read_record(folder)
@@ -54,14 +56,18 @@ def _override(cfg: DictConfig, words: list[str]) -> None:
     for word in words:
         key, _, text = word.partition("=")
         if key.split(".")[0] not in _ALLOWED:
-            raise UsageError(f"{key}: evaluate takes evaluation.*, env.* and hardware.*{did_you_mean(key, _ALLOWED)}")
+            raise UsageError(
+                f"{key}: evaluate takes evaluation.*, env.* and hardware.*{did_you_mean(key, _ALLOWED)}"
+            )
         parent = OmegaConf.select(cfg, key.rpartition(".")[0])
         leaf = key.rpartition(".")[2]
         if not isinstance(parent, DictConfig) or leaf not in parent:
             known = [str(name) for name in parent] if isinstance(parent, DictConfig) else []
             raise UsageError(f"{key}: there is no such key{did_you_mean(leaf, known)}")
         try:
-            OmegaConf.update(cfg, key, OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"])  # type: ignore[call-overload, index]
+            OmegaConf.update(
+                cfg, key, OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"]
+            )  # type: ignore[call-overload, index]
         except (OmegaConfBaseException, ValueError) as error:
             raise UsageError(f"{key}: '{text}' given; {str(error).splitlines()[0]}") from error
 
@@ -80,7 +86,9 @@ def _evaluate(cfg: DictConfig, folder: Path) -> dict[str, object]:
     archive = folder / "model.zip"
     if registry.algo(cfg.algo.name).trains:
         if not archive.is_file():
-            raise UsageError(f"{folder}: no trained policy yet (model.zip is missing); train it to the end first")
+            raise UsageError(
+                f"{folder}: no trained policy yet (model.zip is missing); train it to the end first"
+            )
         model.set_parameters(str(archive), device=cfg.hardware.device)
     evaluator = make_evaluator(cfg)
     row = evaluator.evaluate(model)

@@ -17,7 +17,13 @@ _KINDS = ("algos", "envs", "experiments", "sweeps", "reports", "runs")
 def main(argv: list[str]) -> int:
     """Print one list, or the short ones all together."""
     options = [word for word in argv if "=" in word]
-    kinds = [word for word in argv if "=" not in word] or ["algos", "envs", "experiments", "sweeps", "reports"]
+    kinds = [word for word in argv if "=" not in word] or [
+        "algos",
+        "envs",
+        "experiments",
+        "sweeps",
+        "reports",
+    ]
     output_dir = "outputs"
     for option in options:
         key, _, value = option.partition("=")
@@ -25,9 +31,13 @@ def main(argv: list[str]) -> int:
             raise UsageError(f"{key}: not an option of list; output_dir=... is")
         output_dir = value
     console = Console(highlight=False)
+    if not console.is_terminal:  # nothing says how wide the reader is
+        console = Console(highlight=False, width=160)
     for kind in kinds:
         if kind not in _KINDS:
-            raise UsageError(f"list: no list of '{kind}'; there are {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}")
+            raise UsageError(
+                f"list: no list of '{kind}'; there are {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}"
+            )
         console.print(_table(kind, Path(output_dir)))
     return 0
 
@@ -46,16 +56,22 @@ def _table(kind: str, output_dir: Path) -> Table:
 
 
 def _algos() -> Table:
-    table = Table("algo=", "actions", "observations", "fits", "what", title="algos", title_justify="left", box=None)
+    table = Table(
+        "algo=", "actions", "observations", "fits", "what", title="algos", title_justify="left", box=None
+    )
     tasks = registry.envs().values()
     for spec in registry.algos().values():
         fits = [env.name for env in tasks if spec in registry.fitting(env.actions, env.observations, env)]
-        table.add_row(spec.name, "/".join(spec.actions), "/".join(spec.observations), " ".join(fits), spec.summary)
+        table.add_row(
+            spec.name, "/".join(spec.actions), "/".join(spec.observations), " ".join(fits), spec.summary
+        )
     return table
 
 
 def _envs() -> Table:
-    table = Table("env=", "actions", "observations", "fits", "what", title="envs", title_justify="left", box=None)
+    table = Table(
+        "env=", "actions", "observations", "fits", "what", title="envs", title_justify="left", box=None
+    )
     for env in registry.envs().values():
         fits = [spec.name for spec in registry.fitting(env.actions, env.observations, env)]
         table.add_row(env.name, env.actions or "any", env.observations or "any", " ".join(fits), env.summary)
@@ -64,9 +80,9 @@ def _envs() -> Table:
 
 def _described(kind: str) -> list[tuple[str, str]]:
     if kind == "reports":
-        from rlexp.reports import REPORTS
+        from rlexp.commands.report import available
 
-        return sorted(REPORTS.items())
+        return sorted(available().items())
     folder = conf_dir() / "experiment" if kind == "experiments" else sweeps_dir()
     return [(path.stem, _first_comment(path)) for path in sorted(folder.glob("*.yaml"))]
 
@@ -79,7 +95,9 @@ def _first_comment(path: Path) -> str:
 
 
 def _runs(output_dir: Path) -> Table:
-    table = Table("run", "status", "episodes", "steps", "result", title="runs", title_justify="left", box=None)
+    table = Table(
+        "run", "status", "episodes", "steps", "result", title="runs", title_justify="left", box=None
+    )
     for path in sorted(output_dir.glob(f"runs/*/*/*/seed=*/{record.RECORD}")):
         if ".previous-" in path.parent.name:
             continue
@@ -91,6 +109,10 @@ def _runs(output_dir: Path) -> Table:
         row = entry.get("evaluation") or {}
         result = f"{row['success_rate']:.1%}" if "success_rate" in row else f"{row.get('return_mean', '')}"
         table.add_row(
-            str(path.parent), entry["status"], str(entry.get("episodes", "")), str(entry.get("timesteps", "")), result
+            str(path.parent),
+            entry["status"],
+            str(entry.get("episodes", "")),
+            str(entry.get("timesteps", "")),
+            result,
         )
     return table

@@ -135,10 +135,12 @@ def check_resumable(folder: Path, cfg: DictConfig) -> None:
         return
     try:
         found = OmegaConf.load(stored)
-        same = isinstance(found, DictConfig) and paths.variant(found) == paths.variant(cfg)
+        same = isinstance(found, DictConfig) and paths.learning(found) == paths.learning(cfg)
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
-        raise UsageError(f"{folder}: damaged run, {record.CONFIG} cannot be read ({first}); force=true trains anew") from error
+        raise UsageError(
+            f"{folder}: damaged run, {record.CONFIG} cannot be read ({first}); force=true trains anew"
+        ) from error
     if not same:
         raise UsageError(f"{folder}: damaged run, {record.CONFIG} is of another run; force=true trains anew")
     if (folder / record.RECORD).exists():
@@ -154,7 +156,7 @@ def _check_writable(folder: Path) -> None:
         problem = "is not a folder"
     else:
         try:  # the only test that holds for every file system and user
-            os.rmdir(tempfile.mkdtemp(prefix=".rlexp-", dir=parent))
+            Path(tempfile.mkdtemp(prefix=".rlexp-", dir=parent)).rmdir()
         except OSError as error:
             problem = error.strerror or str(error)
     if problem:
@@ -178,13 +180,19 @@ def _check_task(cfg: DictConfig) -> None:
         raise
     except (ValueError, TypeError, OSError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UsageError(f"env.{first}" if first.split(":")[0] in keywords else f"env={cfg.env.name}: {first}") from error
+        raise UsageError(
+            f"env.{first}" if first.split(":")[0] in keywords else f"env={cfg.env.name}: {first}"
+        ) from error
     action_space, observation_space = env.action_space, env.observation_space
     env.close()
-    actions = {spaces.Discrete: "discrete", spaces.Box: "continuous"}.get(type(action_space), type(action_space).__name__)
+    actions = {spaces.Discrete: "discrete", spaces.Box: "continuous"}.get(
+        type(action_space), type(action_space).__name__
+    )
     if isinstance(observation_space, spaces.Dict):
         observations = "dict"
-    elif isinstance(observation_space, (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)):
+    elif isinstance(
+        observation_space, (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+    ):
         image = len(observation_space.shape or ()) == 3
         observations = "image" if image else "vector"
     else:
@@ -200,12 +208,16 @@ def _check_device(cfg: DictConfig) -> None:
         import torch as th
 
         if not th.cuda.is_available():
-            raise UsageError("hardware.device: cuda given, no CUDA device is available; hardware=auto takes what there is")
+            raise UsageError(
+                "hardware.device: cuda given, no CUDA device is available; hardware=auto takes what there is"
+            )
     if cfg.logger.tensorboard:
         from importlib.util import find_spec
 
         if find_spec("tensorboard") is None:
-            raise UsageError("logger.tensorboard: true given, tensorboard is not installed (pip install tensorboard)")
+            raise UsageError(
+                "logger.tensorboard: true given, tensorboard is not installed (pip install tensorboard)"
+            )
 
 
 # -------------------------------------------------------------------------------------------------------------- runs
@@ -236,7 +248,11 @@ def _origin() -> dict[str, Any]:
     from hydra.core.hydra_config import HydraConfig
 
     hydra_cfg = HydraConfig.get()
-    groups = {str(key): value for key, value in hydra_cfg.runtime.choices.items() if not str(key).startswith("hydra/")}
+    groups = {
+        str(key): value
+        for key, value in hydra_cfg.runtime.choices.items()
+        if not str(key).startswith("hydra/")
+    }
     return {"overrides": list(hydra_cfg.overrides.task), "choices": groups}
 
 
@@ -269,7 +285,9 @@ def _run_many(hydra: Any, overrides: list[str], jobs: int) -> int:
     hydra.multirun(composing.CONFIG_NAME, task, words, with_log_configuration=False)
     folders = [Path(row["run"]) for row in record.read_jsonl(sweep_dir / RUNS)]
     failed = [folder for folder in folders if record.read_record(folder)["status"] != "finished"]
-    print(f"{len(folders) - len(failed)} of {jobs} runs finished; compare them: rlexp report sweep {_short(sweep_dir)}")
+    print(
+        f"{len(folders) - len(failed)} of {jobs} runs finished; compare them: rlexp report sweep {_short(sweep_dir)}"
+    )
     for folder in failed:
         print(f"not finished: {_short(folder)}", file=sys.stderr)
     if failed:
@@ -330,7 +348,9 @@ def _train(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, 
 
         run_report.show(folder, console)
         console.print(f"run folder    {_short(folder)}")
-        console.print(f"look closer   rlexp evaluate {_short(folder)}\n              rlexp report run {_short(folder)}")
+        console.print(
+            f"look closer   rlexp evaluate {_short(folder)}\n              rlexp report run {_short(folder)}"
+        )
     return _value(final)
 
 

@@ -12,7 +12,6 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from rlexp.config.schema import Config
 from rlexp.errors import UsageError, did_you_mean
 
-
 _BOUNDS = (
     ("greater than", "above", operator.gt),
     ("at least", "at_least", operator.ge),

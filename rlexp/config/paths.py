@@ -43,18 +43,18 @@ def resolved(cfg: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in container.items()}
 
 
-def learning_part(cfg: DictConfig) -> dict[str, Any]:
-    """Return the part of the config that decides what is learned, the seed left out."""
-    unseeded = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    unseeded.seed = 0  # keys that follow ${seed} must not tell the variants of two seeds apart
-    part = {key: value for key, value in resolved(unseeded).items() if key not in BOOKKEEPING}
+def learning(cfg: DictConfig) -> dict[str, Any]:
+    """Return what of one run's config decides what is learned, with what follows from its seed filled in."""
+    part = {key: value for key, value in resolved(cfg).items() if key not in BOOKKEEPING}
     part["hardware"] = {key: part["hardware"][key] for key in LEARNING_HARDWARE}
     return part
 
 
 def variant(cfg: DictConfig) -> str:
     """Return eight hexadecimal digits that stand for everything that decides what is learned, but the seed."""
-    text = json.dumps(learning_part(cfg), sort_keys=True)
+    unseeded = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+    unseeded.seed = 0  # keys that follow ${seed} must not tell the variants of two seeds apart
+    text = json.dumps(learning(unseeded), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 

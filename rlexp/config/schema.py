@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 from omegaconf import MISSING
 
+from rlexp.config.acer import ACERConfig
 from rlexp.config.fields import choice, given, number
 
 # OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
@@ -79,7 +80,13 @@ class NetworkConfig:
 
     name: str = given()
     policy: str = choice(
-        "auto", "MlpPolicy", "CnnPolicy", "MultiInputPolicy", "MlpLstmPolicy", "CnnLstmPolicy", "MultiInputLstmPolicy"
+        "auto",
+        "MlpPolicy",
+        "CnnPolicy",
+        "MultiInputPolicy",
+        "MlpLstmPolicy",
+        "CnnLstmPolicy",
+        "MultiInputLstmPolicy",
     )
     net_arch: Any = MISSING
     activation_fn: str = choice("ReLU", "Tanh", "ELU", "LeakyReLU", "GELU", "SiLU")
@@ -131,6 +138,21 @@ class LCPOConfig(OnPolicyConfig):
     clip_termination_loops: bool = given()
     loop_similarity: float = number(above=0, at_most=1)
     advantage_scaling: str = choice("rms", "standard", "none")
+
+
+@dataclass
+class TAMConfig(PPOConfig):
+    """PPO with a trainable action mask."""
+
+    termination_threshold: float = number(above=0, at_most=1)
+    similarity_threshold: float = number(above=0, at_most=1)
+    loop_similarity: float = number(above=0, at_most=1)
+    mask_after: int = number(at_least=0)
+    user_model_hidden: int = number(at_least=1)
+    user_model_learning_rate: float = number(above=0)
+    user_model_updates: int = number(at_least=1)
+    user_model_batch_size: int = number(at_least=1)
+    replay_size: int = number(at_least=1)
 
 
 @dataclass
@@ -192,6 +214,8 @@ SCHEMAS: dict[str, type] = {
     "schema/algo/recurrent_ppo": RecurrentPPOConfig,
     "schema/algo/sac": SACConfig,
     "schema/algo/lcpo": LCPOConfig,
+    "schema/algo/tam": TAMConfig,
+    "schema/algo/acer": ACERConfig,
     "schema/algo/controller": ControllerConfig,
     "schema/env/restaurant": RestaurantConfig,
     "schema/env/gym": GymConfig,

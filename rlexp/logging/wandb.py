@@ -53,7 +53,9 @@ class WandbSink:
             )
         except wandb.errors.Error as error:
             first_line = (str(error).splitlines() or ["unknown error"])[0]
-            raise UsageError(f"logger.wandb={mode}: W&B refused ({first_line}); logger=wandb_offline needs no account") from error
+            raise UsageError(
+                f"logger.wandb={mode}: W&B refused ({first_line}); logger=wandb_offline needs no account"
+            ) from error
         # W&B's own step drops rows that go back; ours are plain values on axes of their own.
         self._run.define_metric("timesteps")
         self._run.define_metric("episodes")

@@ -36,7 +36,9 @@ class RowWriter(KVWriter):
         self._position = position
         self._started = time.perf_counter()
 
-    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+    def write(
+        self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
+    ) -> None:
         """Hand one row to every sink."""
         values = {key: _scalar(value) for key, value in key_values.items() if key not in _CLOCKS}
         numbers = {key: value for key, value in values.items() if value is not None}

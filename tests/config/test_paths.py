@@ -11,17 +11,33 @@ _WORDS = ["algo=lcpo", "env=restaurant"]
 
 
 @pytest.mark.parametrize(
-    "word", ["seed=7", "logger=none", "name=mine", "tags=[a]", "force=true", "output_dir=elsewhere", "hardware.device=auto",
-             "hardware.torch_threads=2", "checkpoint.keep=5"],
-)  # fmt: skip
+    "word",
+    [
+        "seed=7",
+        "logger=none",
+        "name=mine",
+        "tags=[a]",
+        "force=true",
+        "output_dir=elsewhere",
+        "hardware.device=auto",
+        "hardware.torch_threads=2",
+        "checkpoint.keep=5",
+    ],
+)
 def test_bookkeeping_does_not_change_the_variant(word: str) -> None:
     assert paths.variant(compose(_WORDS)) == paths.variant(compose([*_WORDS, word]))
 
 
 @pytest.mark.parametrize(
-    "word", ["algo.learning_rate=1e-4", "env.error_rate=0.3", "total_episodes=100", "evaluation.episodes=10",
-             "hardware.n_envs=2"],
-)  # fmt: skip
+    "word",
+    [
+        "algo.learning_rate=1e-4",
+        "env.error_rate=0.3",
+        "total_episodes=100",
+        "evaluation.episodes=10",
+        "hardware.n_envs=2",
+    ],
+)
 def test_what_is_learned_changes_the_variant(word: str) -> None:
     assert paths.variant(compose(_WORDS)) != paths.variant(compose([*_WORDS, word]))
 
@@ -32,7 +48,9 @@ def test_the_order_of_words_does_not_matter() -> None:
 
 
 def test_folder_names() -> None:
-    cfg = compose(["algo=ppo", "env=gym", "env.id=ALE/Pong-v5", "total_timesteps=10", "output_dir=/tmp/x", "seed=4"])
+    cfg = compose(
+        ["algo=ppo", "env=gym", "env.id=ALE/Pong-v5", "total_timesteps=10", "output_dir=/tmp/x", "seed=4"]
+    )
     folder = paths.run_dir(cfg)
     assert folder.parts[-1] == "seed=4" and folder.parts[-3:-1][0] == "ppo"
     assert folder.parts[-4] == "gym-ALE_Pong-v5"

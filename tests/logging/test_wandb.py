@@ -45,7 +45,9 @@ def _items(items: Any) -> dict[str, Any]:
 
 def test_the_offline_file_holds_what_was_logged(rlexp, tmp_path: Path) -> None:
     words = [word for word in CARTPOLE if word != "logger=none"]
-    result = rlexp(*words, "evaluation.every_timesteps=256", "tags=[a,b]", "seed=5", env={"WANDB_API_KEY": ""})
+    result = rlexp(
+        *words, "evaluation.every_timesteps=256", "tags=[a,b]", "seed=5", env={"WANDB_API_KEY": ""}
+    )
     assert result.returncode == 0, result.stderr
     folder = only_run(tmp_path)
     (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")
@@ -65,7 +67,11 @@ def test_the_offline_file_holds_what_was_logged(rlexp, tmp_path: Path) -> None:
     assert [row["timesteps"] for row in training] == [row["timesteps"] for row in expected]
     evaluations = [row["eval/return_mean"] for row in rows if "eval/return_mean" in row]
     assert evaluations == [row["return_mean"] for row in record.read_jsonl(folder / record.EVALUATIONS)]
-    metrics = {m.metric.name or m.metric.glob_name: m.metric for m in messages if m.WhichOneof("record_type") == "metric"}
+    metrics = {
+        m.metric.name or m.metric.glob_name: m.metric
+        for m in messages
+        if m.WhichOneof("record_type") == "metric"
+    }
     assert {"timesteps", "episodes"} <= set(metrics)
     assert any(m.WhichOneof("record_type") == "exit" for m in messages)
 

@@ -1,0 +1,243 @@
+"""Training the runs of a sweep, one process each.
+
+Every run is a command line of its own, so that what one of them breaks stays its own, and threads, random
+states and loggers cannot leak from run to run. A child asks the kernel to be told when its parent dies
+(Linux, ``PR_SET_PDEATHSIG``): after ``kill -9`` of the sweep no run lives on unseen, each takes a checkpoint
+and ends, and the same sweep continues with all of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, Protocol
+
+from rlexp.commands.sweep_plan import FAILED, FINISHED, in_use, state
+from rlexp.reports.records import Expected, last_line, slug
+
+Command = Callable[[Expected], list[str]]
+
+_POLL_SECONDS = 0.1
+_RETRY_SECONDS = 1.0
+_PR_SET_PDEATHSIG = 1
+
+# Loaded before any fork: between fork and exec nothing may be imported.
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def train_command(run: Expected) -> list[str]:
+    """Return the command line that trains one run."""
+    return [sys.executable, "-m", "rlexp", *run.overrides, "hardware.torch_threads=1"]
+
+
+class Listener(Protocol):
+    """What shows the progress of a sweep."""
+
+    def started(self, run: Expected) -> None: ...
+
+    def finished(self, run: Expected, seconds: float) -> None: ...
+
+    def failed(self, run: Expected, error: str, log: Path) -> None: ...
+
+    def waiting(self, run: Expected) -> None: ...
+
+    def stopping(self, running: int) -> None: ...
+
+    def tick(self, running: Sequence[Expected], waiting: int) -> None: ...
+
+
+@dataclass
+class Outcome:
+    """How a sweep ended.
+
+    :param failed: runs that failed, with the last line of the error and the log
+    :param signal: the signal that stopped it, 0 for none
+    """
+
+    trained: list[Expected] = field(default_factory=list)
+    failed: list[tuple[Expected, str, Path]] = field(default_factory=list)
+    left: int = 0
+    signal: int = 0
+
+
+@dataclass
+class _Child:
+    run: Expected
+    process: subprocess.Popen[bytes]
+    log: Path
+    output: IO[bytes]
+    began: float
+    signals: int = 0
+
+
+class Sweeper:
+    """Trains runs, ``jobs`` at a time.
+
+    :param runs: runs that are not finished; those that share a folder are trained once
+    :param jobs: processes side by side
+    :param logs: folder of what the processes print
+    :param listener: is told what happens
+    :param command: command line of a run; tests give quick ones
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[Expected],
+        jobs: int,
+        logs: Path,
+        listener: Listener,
+        command: Command = train_command,
+    ) -> None:
+        unique: dict[Path, Expected] = {}
+        for run in runs:
+            unique.setdefault(run.folder, run)
+        self._waiting = deque(unique.values())
+        self._jobs = jobs
+        self._logs = logs
+        self._listener = listener
+        self._command = command
+        self._children: list[_Child] = []
+        self._outcome = Outcome()
+        self._signals = 0
+        self._told_to_stop = False
+        self._not_before: dict[Path, float] = {}
+        self._told: set[Path] = set()
+
+    def run(self) -> Outcome:
+        """Train until nothing is left or a signal comes."""
+        self._logs.mkdir(parents=True, exist_ok=True)
+        before = {
+            number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            while self._children or (self._waiting and not self._outcome.signal):
+                self._fill()
+                self._forward()
+                self._reap()
+                self._listener.tick([child.run for child in self._children], len(self._waiting))
+                time.sleep(_POLL_SECONDS)
+        finally:
+            for child in self._children:  # only when something above broke
+                child.process.terminate()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        self._outcome.left = len(self._waiting)
+        return self._outcome
+
+    def _fill(self) -> None:
+        now = time.monotonic()
+        for _ in range(len(self._waiting)):
+            if len(self._children) >= self._jobs or self._outcome.signal:
+                return
+            run = self._waiting.popleft()
+            if now < self._not_before.get(run.folder, 0.0):
+                self._waiting.append(run)
+            elif state(run).status == FINISHED:  # another sweep was quicker
+                self._listener.finished(run, 0.0)
+            elif in_use(run.folder):
+                self._postpone(run)
+            else:
+                self._start(run)
+
+    def _postpone(self, run: Expected) -> None:
+        """Leave a run alone that another process works on, and look again later."""
+        self._not_before[run.folder] = time.monotonic() + _RETRY_SECONDS
+        self._waiting.append(run)
+        if run.folder not in self._told:
+            self._told.add(run.folder)
+            self._listener.waiting(run)
+
+    def _start(self, run: Expected) -> None:
+        log = self._logs / f"{slug(run.label)}-seed={run.seed}.log"
+        output = log.open("wb")
+        process = subprocess.Popen(
+            self._command(run),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=_environment(),
+            # A group of its own: Ctrl-C reaches the sweep alone, which passes it on exactly once.
+            process_group=0,
+            preexec_fn=_die_with(os.getpid()),
+        )
+        self._children.append(_Child(run, process, log, output, time.monotonic()))
+        self._listener.started(run)
+
+    def _reap(self) -> None:
+        for child in list(self._children):
+            code = child.process.poll()
+            if code is None:
+                continue
+            self._children.remove(child)
+            child.output.close()
+            self._settle(child, code)
+
+    def _settle(self, child: _Child, code: int) -> None:
+        found = state(child.run)
+        if found.status == FINISHED:
+            self._outcome.trained.append(child.run)
+            self._listener.finished(child.run, time.monotonic() - child.began)
+        elif self._outcome.signal:
+            self._waiting.append(child.run)
+        elif code != 0 and in_use(child.run.folder):  # another process was quicker to take it
+            self._postpone(child.run)
+        else:
+            said = last_line(child.log.read_text(encoding="utf-8", errors="replace"))
+            error = found.error if found.status == FAILED and found.error else said
+            error = error or (f"ended with exit code {code}" if code >= 0 else f"killed by signal {-code}")
+            self._outcome.failed.append((child.run, error, child.log))
+            self._listener.failed(child.run, error, child.log)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        # Only noted here: the handler may come in the middle of starting a child that no list holds yet.
+        self._signals += 1
+        self._outcome.signal = number
+
+    def _forward(self) -> None:
+        """Pass signals on to every child, also to those that began as the signal came."""
+        if not self._signals:
+            return
+        if not self._told_to_stop:
+            self._told_to_stop = True
+            self._listener.stopping(len(self._children))
+        for child in self._children:
+            if child.signals == 0:
+                child.process.send_signal(self._outcome.signal)
+            elif child.signals < self._signals:
+                child.process.kill()  # whoever asks twice does not want to wait for checkpoints
+            child.signals = self._signals
+
+
+def _environment() -> dict[str, str]:
+    single = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return {**os.environ, **single}
+
+
+def _die_with(parent: int) -> Callable[[], Any] | None:
+    """Return what a child does between fork and exec so that it is told (SIGTERM) when its parent dies."""
+    libc = _LIBC
+    if libc is None:
+        return None
+
+    def ask() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # died before the kernel was asked
+            os._exit(143)
+
+    return ask
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,1 @@
+"""Tables and figures from run folders: no torch, no algorithms, no environments."""

@@ -1,0 +1,187 @@
+"""Learning curves of a sweep, and a table drawn as intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlexp.reports import style, text
+from rlexp.reports.cells import Cell
+from rlexp.reports.records import Collection, curves
+from rlexp.reports.sweep_file import UNITS, Panel, Sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BANDS = "line: mean over seeds; band: ± 1 standard deviation; faint: every seed"
+REFERENCES = "; open marker: the paper's value"
+
+
+def draw_curves(sweep: Sweep, found: Collection, stem: Path) -> list[Path]:
+    """Draw every panel of a sweep's figure.
+
+    :param stem: path without ending
+    :return: what was written
+    """
+    with style.house():
+        wide = len(sweep.panels)
+        figure, axes = style.new_figure(max(5.6, 4.7 * wide), 3.9, columns=wide)
+        for panel, one in zip(sweep.panels, axes, strict=True):
+            _panel(one, sweep, panel, found)
+        style.frame(figure, sweep.title, caption(sweep))
+        return style.save(figure, stem)
+
+
+def caption(sweep: Sweep) -> str:
+    """Say what the lines, bands and markers of a figure are."""
+    return BANDS + (REFERENCES if any(panel.references for panel in sweep.panels) else "")
+
+
+def _panel(axes: Axes, sweep: Sweep, panel: Panel, found: Collection) -> None:
+    labels = panel.rows or tuple(row.label for row in sweep.rows)
+    # A row keeps its colour in every panel and every figure made of the same sweep.
+    order = {row.label: place for place, row in enumerate(sweep.rows)}
+    factor = UNITS[panel.unit]
+    low, high = math.inf, 0.0
+    for label in labels:
+        x, stacked = curves(found.runs.get(label, []), panel.metric, panel.x)
+        n, colour, dash = len(stacked), style.colour(order[label]), style.dashes(order[label])
+        name = f"{label} (n={n}/{found.expected.get(label, len(sweep.seeds))})"
+        if not n:
+            axes.plot([], [], color=colour, linestyle=dash, label=name)
+            continue
+        low, high = min(low, float(x[0])), max(high, float(x[-1]))
+        y = stacked * factor
+        for seed in y:
+            axes.plot(x, seed, color=colour, linestyle=dash, linewidth=0.5, alpha=0.25)
+        mean = y.mean(axis=0)
+        if n > 1:
+            std = y.std(axis=0, ddof=1)
+            top = np.minimum(mean + std, 100.0) if panel.unit == "%" else mean + std
+            axes.fill_between(x, np.maximum(mean - std, 0.0), top, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(x, mean, color=colour, linestyle=dash, linewidth=1.8, label=name)
+    for point in panel.references:
+        place = order[str(point["row"])]
+        axes.errorbar(
+            float(point["at"]),
+            float(point["value"]),
+            yerr=None if point.get("std") is None else float(point["std"]),
+            fmt=style.marker(place),
+            color=style.colour(place),
+            markerfacecolor="white",
+            markersize=6,
+            capsize=2.5,
+            linewidth=1,
+            zorder=5,
+        )
+        low, high = min(low, float(point["at"])), max(high, float(point["at"]))
+    if not high:
+        low, high = 100.0, 2000.0
+    style.episodes_axis(axes, low / 1.08, high * 1.08, f"{panel.xlabel} (log scale)")
+    axes.set_ylabel(panel.ylabel or (f"{panel.title} ({panel.unit})" if panel.unit else panel.title))
+    axes.set_title(panel.title, fontsize=9, loc="left")
+    if panel.unit == "%":
+        axes.set_ylim(0, 100)
+    else:
+        axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7.5, loc="best")
+
+
+def curves_as_csv(sweep: Sweep, found: Collection) -> str:
+    """Write the mean curves: one line per panel, row and place, in the panel's unit."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("panel", "row", "metric", "unit", "x", "n", "expected", "mean", "std", "values"))
+    for panel in sweep.panels:
+        for label in panel.rows or tuple(row.label for row in sweep.rows):
+            x, stacked = curves(found.runs.get(label, []), panel.metric, panel.x)
+            for place, values in zip(x, stacked.T * UNITS[panel.unit], strict=True):
+                std = f"{values.std(ddof=1):.10g}" if len(values) > 1 else ""
+                writer.writerow(
+                    (
+                        panel.title,
+                        label,
+                        panel.metric,
+                        panel.unit,
+                        f"{place:.0f}",
+                        len(values),
+                        found.expected.get(label, len(sweep.seeds)),
+                        f"{values.mean():.10g}",
+                        std,
+                        " ".join(f"{value:.10g}" for value in values),
+                    )
+                )
+    return buffer.getvalue()
+
+
+def draw_intervals(title: str, cells: Sequence[Sequence[Cell]], stem: Path) -> list[Path]:
+    """Draw a table: one small panel per column, one line per row, with the paper's value beside ours.
+
+    :return: what was written
+    """
+    columns = len(cells[0])
+    wide = min(columns, 5)
+    rows = math.ceil(columns / wide)
+    with style.house():
+        height = (0.32 * len(cells) + 1.0) * rows + 0.7
+        figure, axes = style.new_figure(0.9 + 2.2 * wide, height, columns=wide, rows=rows)
+        for place, one in enumerate(axes):
+            if place >= columns:
+                one.set_axis_off()
+                continue
+            _interval_panel(one, [line[place] for line in cells], show_labels=place % wide == 0)
+        paper = (
+            "; open diamond: the paper (± s.d.)" if any(cell.paper for line in cells for cell in line) else ""
+        )
+        style.frame(figure, title, f"bar: mean with its 95 % bootstrap interval; dots: every seed{paper}")
+        return style.save(figure, stem)
+
+
+def _interval_panel(axes: Axes, cells: Sequence[Cell], show_labels: bool) -> None:
+    # Rows of a grid share the colour of the setting that their label begins with.
+    groups = list(dict.fromkeys(cell.row.label.split(", ")[0] for cell in cells))
+    for place, cell in enumerate(cells):
+        colour = style.colour(groups.index(cell.row.label.split(", ")[0]))
+        finite = [value for value in cell.values if math.isfinite(value)]
+        axes.plot(finite, [place] * len(finite), ".", color=colour, alpha=0.35, markersize=5)
+        low, high = cell.mean_interval.low, cell.mean_interval.high
+        right = cell.limit if math.isinf(high) else high
+        if cell.mean_interval.known and math.isfinite(low):
+            axes.plot(
+                [low, right], [place, place], color=colour, linewidth=3, alpha=0.8, solid_capstyle="butt"
+            )
+        if math.isfinite(cell.mean):
+            axes.plot([cell.mean], [place], "|", color=colour, markersize=13, markeredgewidth=2)
+        elif math.isinf(cell.mean) and math.isfinite(cell.limit):
+            axes.annotate(
+                text.number(cell.mean, 0, cell.limit),
+                (cell.limit, place),
+                ha="right",
+                va="bottom",
+                fontsize=7,
+            )
+            axes.plot([cell.limit], [place], ">", color=colour, markersize=5)
+        if cell.paper:
+            axes.errorbar(
+                cell.paper[0],
+                place + 0.22,
+                xerr=cell.paper[1],
+                fmt="D",
+                color="#333333",
+                markerfacecolor="white",
+                markersize=4,
+                linewidth=0.8,
+                capsize=2,
+            )
+    axes.set_ylim(len(cells) - 0.5, -0.5)
+    labels = [f"{cell.row.label} ({text.found(cell)})" for cell in cells]
+    axes.set_yticks(range(len(cells)), labels if show_labels else [""] * len(cells), fontsize=8)
+    axes.set_title(text.heading(cells[0].column), fontsize=8.5, loc="left")
+    axes.margins(x=0.1)
+    axes.grid(False, axis="y")

@@ -1,0 +1,118 @@
+"""How pictures look, and how they come out byte for byte the same every time."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, told apart with every common colour blindness; yellow is too pale for lines.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "rlexp",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same letters
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "figure.dpi": 100.0,
+    "savefig.dpi": 150.0,
+}
+
+
+@contextmanager
+def house() -> Iterator[None]:
+    """Draw in the house's style without a display, whatever the user's matplotlibrc says."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def colour(index: int) -> str:
+    """Return the colour of the n-th row."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def dashes(index: int) -> str:
+    """Return the line style of the n-th row; it changes once the colours are used up."""
+    return DASHES[(index // len(PALETTE)) % len(DASHES)]
+
+
+def marker(index: int) -> str:
+    """Return the marker of the n-th row."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its axes, row by row, without touching pyplot's global state.
+
+    :param width: inches
+    :param height: inches
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    # A little more room than the default, since letters measure differently in SVG and PNG.
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(w_pad=0.09, h_pad=0.06)  # type: ignore[call-arg]
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def episodes_axis(axes: Axes, low: float, high: float, label: str) -> None:
+    """Make the x axis logarithmic, as the papers draw it, with plain numbers at round places."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    steps = [factor * 10**power for power in range(0, 9) for factor in (1, 2, 5)]
+    axes.xaxis.set_major_locator(FixedLocator([step for step in steps if low <= step <= high] or [low, high]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(label)
+
+
+def frame(figure: Figure, title: str, caption: str) -> None:
+    """Write a title above and a caption below the axes, in as many lines as the figure's width needs."""
+    width = float(figure.get_size_inches()[0])
+    figure.suptitle(textwrap.fill(title, int(12.5 * width)), fontsize=10)
+    figure.supxlabel(textwrap.fill(caption, int(18 * width)), fontsize=7, color="#555555")
+
+
+def save(figure: Figure, stem: Path) -> list[Path]:
+    """Write ``<stem>.svg`` and ``<stem>.png`` without dates or program versions in them.
+
+    :return: what was written
+    """
+    # The layout is found once; both files then share it.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    written = []
+    for ending, metadata in (("svg", {"Date": None, "Creator": "rlexp"}), ("png", {"Software": None})):
+        path = stem.with_name(f"{stem.name}.{ending}")
+        temporary = stem.with_name(f".{stem.name}.{ending}")
+        figure.savefig(temporary, format=ending, metadata=metadata)
+        temporary.replace(path)
+        written.append(path)
+    return written

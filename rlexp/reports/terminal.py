@@ -1,0 +1,88 @@
+"""A table on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rlexp.reports import text
+from rlexp.reports.cells import BETTER, INSIDE, WORSE, Cell, Table
+from rlexp.reports.records import Absent
+from rlexp.reports.render import least_found
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_COLOURS = {BETTER: "green", INSIDE: "cyan", WORSE: "yellow"}
+
+
+def show(table: Table, absent: Sequence[Absent], console: Console) -> None:
+    """Print the table as the paper lays it out, the intervals and verdicts below each value."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(title=table.sweep.title, title_justify="left", show_lines=True)
+    grid.add_column("")
+    labels = [Text(f"{line[0].row.label}\nn={least_found(line)}", style="bold") for line in table.cells]
+    headings = [Text(text.heading(column), style="bold") for column in table.sweep.columns]
+    cells = [[_entry(cell) for cell in line] for line in table.cells]
+    if len(headings) > len(labels):  # the longer side goes down, so that the table fits a terminal
+        labels, headings = headings, labels
+        cells = [list(line) for line in zip(*cells, strict=True)]
+    for heading in headings:
+        grid.add_column(heading, justify="right")
+    for label, line in zip(labels, cells, strict=True):
+        grid.add_row(label, *line)
+    console.print(grid)
+    console.print(
+        "value ± s.d. [95 % of the mean] IQM [95 % of the IQM] paper: verdict", style="dim", markup=False
+    )
+    show_contrasts(table, console)
+    show_absent(absent, console)
+
+
+def _entry(cell: Cell) -> Text:
+    from rich.text import Text
+
+    digits, limit = cell.column.digits, cell.limit
+    entry = Text(text.ours(cell))
+    if cell.mean_interval.known:
+        entry.append(" " + text.interval(cell.mean_interval, digits, limit), style="dim")
+    if cell.iqm_interval.known:
+        within = text.interval(cell.iqm_interval, digits, limit)
+        entry.append(f"\nIQM {text.number(cell.iqm, digits, limit)} {within}", style="dim")
+    if cell.paper:
+        entry.append(f"\npaper {text.published(cell)}", style="dim")
+    if cell.verdict:
+        entry.append(f": {cell.verdict}", style=_COLOURS.get(cell.verdict, ""))
+    return entry
+
+
+def show_contrasts(table: Table, console: Console) -> None:
+    """Print differences between rows and sensitivities, if the sweep asks for any."""
+    for one in table.differences:
+        digits = one.column.digits
+        value = text.number(one.value, digits, sign=True)
+        within = text.interval(one.interval, digits, sign=True)
+        console.print(
+            f"{one.of} − {one.minus}, {text.heading(one.column)}: {value} {within}, "
+            f"P(better) {text.number(one.improvement, 2)}",
+            markup=False,
+            highlight=False,
+        )
+    for measured in table.sensitivity:
+        line = f"{measured.pair.label}: curves of its two settings lie {text.number(measured.gap, 1)} apart"
+        if measured is not table.sensitivity[0]:
+            within = text.interval(measured.less_interval, 1)
+            first = table.sensitivity[0].pair.label
+            line += f", {text.number(measured.less, 1)} {within} less than those of {first}"
+        console.print(line, markup=False, highlight=False)
+
+
+def show_absent(absent: Sequence[Absent], console: Console) -> None:
+    """Print what could not enter: at most eight lines, the rest counted."""
+    for one in absent[:8]:
+        console.print(f"missing: {one.label}, seed {one.seed}: {one.reason}", markup=False, highlight=False)
+    if len(absent) > 8:
+        console.print(f"missing: {len(absent) - 8} more; the report lists all of them", highlight=False)

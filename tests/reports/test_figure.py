@@ -1,0 +1,72 @@
+"""Figures: files, curves as numbers, sensitivity."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlexp.reports.records import curves
+from tests.reports import synthetic
+from tests.reports.synthetic import Place
+
+
+def test_files_and_numbers(place: Place) -> None:
+    place.fill()
+    assert place.report("curves", "--strict") == 0
+    folder = place.outputs / "reports" / "curves"
+    assert {path.name for path in folder.iterdir()} == {f"curves.{e}" for e in ("md", "csv", "svg", "png")}
+    lines = (folder / "curves.csv").read_text().splitlines()
+    assert lines[1] == "Success rate,PPO,success_rate,%,100,4,4,54,4.320493799,50 52 54 60"
+    assert len(lines) == 1 + 3 * 20
+    markdown = (folder / "curves.md").read_text()
+    assert "![Curves](curves.svg)" in markdown and "band: ± 1 standard deviation" in markdown
+    svg = (folder / "curves.svg").read_text()
+    assert "<dc:date>" not in svg
+
+
+def test_sensitivity(place: Place) -> None:
+    place.fill()
+    place.report("curves")
+    markdown = (place.outputs / "reports" / "curves" / "curves.md").read_text()
+    # PPO stays at 54 %; LCPO's mean is 60 at 100, 70 at 200, ... and about 100 from 500 on.
+    row = next(line for line in markdown.splitlines() if line.startswith("| both |"))
+    assert float(row.split("|")[3]) == pytest.approx((6 + 16 + 26 + 36 + 16 * 46) / 20, abs=0.1)
+    assert "| none | PPO / PPO | 0.0 | +" in markdown
+
+
+def test_incomplete_figure_is_strict(place: Place) -> None:
+    runs = place.fill()
+    (runs[0].folder / "record.json").unlink()
+    assert place.report("curves", "--strict") == 1
+    assert "- PPO, seed 3: not trained" in (place.outputs / "reports" / "curves" / "curves.md").read_text()
+
+
+def test_curves_of_unequal_grids_meet_on_the_first(place: Place) -> None:
+    runs = place.fill()
+    found = place.expected()
+    from rlexp.reports.records import Run
+
+    def rows(places: list[int]) -> list[dict[str, float]]:
+        return [{"episodes": one, "success_rate": one / 1000} for one in places]
+
+    one = Run("a", 0, runs[0].folder, {}, rows([100, 200, 300, 400]))
+    other = Run("a", 1, found[0].folder, {}, rows([50, 150, 350]))
+    x, stacked = curves([one, other], "success_rate")
+    assert x.tolist() == [100, 200, 300]
+    assert stacked[1].tolist() == pytest.approx([0.1, 0.2, 0.3])
+
+
+def test_shipped_sweeps_render(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every sweep that is shipped draws from synthetic runs without a word of complaint."""
+    monkeypatch.undo()
+    from rlexp.commands import report
+    from rlexp.commands.sweep_plan import expected_runs
+    from rlexp.reports import sweep_file
+
+    for name in sweep_file.available():
+        sweep = sweep_file.load(name)
+        for run in expected_runs(sweep, [f"output_dir={place.outputs}"], synthetic.compose):
+            if not run.folder.exists():
+                synthetic.write_run(run, synthetic.learning_curve(0.3, 0.95))
+        assert sweep.columns or sweep.panels, name
+    for name in ("table2", "figure4"):
+        assert report.main([name, "--strict", f"output_dir={place.outputs}"], synthetic.compose) == 0

@@ -1,0 +1,234 @@
+"""Tables from synthetic run folders: numbers, verdicts, completeness, repetition."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from omegaconf import OmegaConf
+
+from rlexp import stats
+from rlexp.commands.sweep_plan import expected_runs
+from rlexp.errors import UsageError
+from rlexp.reports import cells
+from rlexp.reports.records import collect
+from tests.reports import synthetic
+from tests.reports.synthetic import PPO, Place
+
+
+def table(place: Place) -> dict[tuple[str, str], cells.Cell]:
+    built = cells.build(place.load(), collect(place.expected()))
+    return {(cell.row.label, cell.column.name): cell for line in built.cells for cell in line}
+
+
+def test_numbers_by_hand(place: Place) -> None:
+    place.fill()
+    found = table(place)
+    cell = found["PPO", "success"]
+    assert cell.values == pytest.approx([50, 52, 54, 60])
+    assert cell.mean == pytest.approx(54.0)
+    assert cell.std == pytest.approx(math.sqrt((16 + 4 + 0 + 36) / 3))
+    assert cell.iqm == pytest.approx(53.0)  # 52 and 54 stay
+    assert cell.iqm_interval == stats.iqm_interval(cell.values)
+    assert (cell.n, cell.expected, cell.complete) == (4, 4, True)
+    assert found["LCPO", "success"].mean == pytest.approx(70.0)
+    assert found["LCPO", "reached"].mean == pytest.approx(300.0)
+    assert found["PPO", "reached"].mean == math.inf
+    assert found["LCPO", "turns"].mean == pytest.approx(7.0, abs=0.1)
+
+
+def test_verdicts(place: Place) -> None:
+    place.fill()
+    found = table(place)
+    assert found["PPO", "success"].verdict == cells.WORSE  # the paper's 60 is above our interval
+    assert found["LCPO", "success"].verdict == cells.INSIDE
+    assert found["LCPO", "reached"].verdict == cells.WORSE  # 300 dialogues, the paper 260
+    assert found["PPO", "reached"].verdict == cells.BEYOND
+    assert found["PPO", "turns"].verdict == ""  # the paper prints none
+
+
+def test_ratio_to_another_row(place: Place) -> None:
+    runs = place.fill()
+    for run in runs:
+        synthetic.write_run(run, lambda *_: 0.5, train_s=40.0 if run.label == "PPO" else 80.0)
+    found = table(place)
+    base = found["PPO", "time"].mean
+    assert found["LCPO", "ratio"].mean == pytest.approx(found["LCPO", "time"].mean / base)
+    assert found["PPO", "ratio"].mean == pytest.approx(1.0) and not found["PPO", "ratio"].mean_interval.known
+
+
+def test_differences(place: Place) -> None:
+    place.fill()
+    built = cells.build(place.load(), collect(place.expected()))
+    by_column = {one.column.name: one for one in built.differences}
+    assert by_column["success"].value == pytest.approx(16.0)
+    assert by_column["success"].improvement == 1.0
+    assert by_column["turns"].value < 0 and by_column["turns"].improvement == 1.0  # fewer turns are better
+    assert by_column["reached"].value == -math.inf and by_column["reached"].interval.high == -math.inf
+
+
+def test_files_and_golden_lines(place: Place) -> None:
+    place.fill()
+    assert place.report("small", "--strict") == 0
+    folder = place.outputs / "reports" / "small"
+    names = {f"small.{ending}" for ending in ("md", "tex", "csv", "svg", "png")}
+    assert {path.name for path in folder.iterdir()} == names | {
+        f"small_times.{ending}" for ending in ("md", "tex", "csv")
+    }
+    markdown = (folder / "small.md").read_text()
+    lines = markdown.splitlines()
+    assert lines[2:8] == [
+        "|  | n | Success @200 (%) | Success @2000 (%) | Turns | Dialogues to 80 % |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| **PPO** | 4/4 | 54.0 ± 4.3 | 54.0 ± 4.3 | 9.8 ± 0.3 | > 2000 |",
+        "| *PPO, paper* |  | 60.0 ± 5.0 | 95.16 |  | 9000 |",
+        "| **LCPO** | 4/4 | 70.0 ± 1.3 | 100.0 ± 0.0 | 7.0 ± 0.0 | 300 |",
+        "| *LCPO, paper* |  | 70 |  |  | 260 |",
+    ]
+    assert "| PPO | Success @200 (%) | 4/4 | 54.0 ± 4.3 | [51.0, 58.0] | 53.0 | [50.0, 60.0] |" in markdown
+    assert "Time" not in markdown and str(place.outputs) not in markdown
+    assert "Turns: acts of the system." in markdown and "Seeds 3-6: 4 per row." in markdown
+    assert "500 evaluation episodes after every 100 training episodes, actions sampled" in markdown
+    assert "PPO & 4/4 & 54.0 $\\pm$ 4.3" in (folder / "small.tex").read_text()
+    header, first = (folder / "small.csv").read_text().splitlines()[:2]
+    assert header.startswith("row,column,unit,n,expected,mean,std")
+    assert first.startswith("PPO,success,%,4,4,54,4.320493799,") and first.endswith("3 4 5 6,50 52 54 60")
+
+
+def test_repetition_is_byte_identical(place: Place) -> None:
+    place.fill()
+    for name in ("small", "curves"):
+        place.report(name)
+    first = synthetic.folder_bytes(place.outputs / "reports")
+    for name in ("small", "curves"):
+        place.report(name)
+    assert synthetic.folder_bytes(place.outputs / "reports") == first
+
+
+def test_times_do_not_change_the_table(place: Place) -> None:
+    runs = place.fill()
+    place.report("small")
+    first = synthetic.folder_bytes(place.outputs / "reports")
+    record = json.loads((runs[0].folder / "record.json").read_text())
+    (runs[0].folder / "record.json").write_text(json.dumps({**record, "train_s": 999.0, "wall_s": 1e4}))
+    place.report("small")
+    changed = synthetic.folder_bytes(place.outputs / "reports")
+    assert {name for name in first if first[name] != changed[name]} == {
+        f"small/small_times.{ending}" for ending in ("md", "tex", "csv")
+    }
+
+
+@pytest.mark.parametrize("status", ["failed", "running", "interrupted"])
+def test_incomplete_cell_is_marked_and_strict_fails(
+    place: Place, status: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = place.fill()
+    synthetic.write_run(runs[1], lambda *_: 0.9, status=status, error="Traceback\nValueError: loss is nan\n")
+    assert place.report("small") == 0
+    assert place.report("small", "--strict") == 1
+    markdown = (place.outputs / "reports" / "small" / "small.md").read_text()
+    assert "| **PPO** | 3/4 |" in markdown and "3/4 incomplete" in markdown
+    assert f"- PPO, seed 4: {status}: ValueError: loss is nan" in markdown
+    assert f"missing: PPO, seed 4: {status}" in capsys.readouterr().out
+    assert "PPO,success,%,3,4," in (place.outputs / "reports" / "small" / "small.csv").read_text()
+
+
+def test_nothing_trained_is_a_table_of_dashes(place: Place) -> None:
+    assert place.report("small") == 0 and place.report("curves") == 0
+    assert place.report("small", "--strict") == 1
+    assert (
+        "| **PPO** | 0/4 | – | – | – | – |" in (place.outputs / "reports" / "small" / "small.md").read_text()
+    )
+
+
+def test_shortened_runs_never_enter(place: Place) -> None:
+    runs = place.fill()
+    short = synthetic.compose([*runs[0].overrides, "total_episodes=200"])
+    synthetic.write_run(runs[0], lambda *_: 0.99, cfg=short)
+    fewer = synthetic.compose([*runs[1].overrides, "evaluation.episodes=20"])
+    synthetic.write_run(runs[1], lambda *_: 0.99, cfg=fewer, n=20)
+    synthetic.write_run(runs[2], lambda *_: 0.99, n=20)  # says 500, measured 20
+    synthetic.write_run(runs[3], lambda *_: 0.99, until=1900)
+    reasons = {one.seed: one.reason for one in collect(runs).absent}
+    assert reasons == {
+        3: "another config: total_episodes is 200, not 2000",
+        4: "another config: evaluation.episodes is 20, not 500",
+        5: "shortened: 20 of 500 evaluation episodes",
+        6: "shortened: last evaluation after 1900 of 2000 episodes",
+    }
+
+
+def test_run_of_another_seed_or_damaged_does_not_enter(place: Place) -> None:
+    runs = place.fill()
+    synthetic.write_run(runs[0], lambda *_: 0.99, cfg=synthetic.compose([*runs[0].overrides, "seed=99"]))
+    (runs[1].folder / "record.json").write_text("{")
+    (runs[2].folder / "config.yaml").write_text("a: [")
+    (runs[3].folder / "evaluations.jsonl").write_text("")
+    reasons = {one.seed: one.reason for one in collect(runs).absent}
+    assert reasons[3] == "seed is 99"
+    assert reasons[4].startswith("damaged") and reasons[5].startswith("damaged")
+    assert reasons[6] == "no evaluation recorded"
+
+
+def test_reference_records(place: Place) -> None:
+    runs = place.fill()
+    assert place.report("small", "--save-reference") == 0
+    kept = place.outputs / "reference" / "small" / "ppo" / "seed=3"
+    assert {path.name for path in kept.iterdir()} == {"config.yaml", "record.json", "evaluations.jsonl"}
+    before = synthetic.folder_bytes(place.outputs / "reports")
+    for run in runs:
+        for path in run.folder.iterdir():
+            path.unlink()
+    assert place.report("small", "--strict") == 1  # records are read only when asked for
+    assert place.report("small", "--strict", "--reference") == 0
+    assert synthetic.folder_bytes(place.outputs / "reports") == before
+    assert (
+        place.report("curves", "--strict", "--reference") == 0
+    )  # borrows the runs, and with them the records
+
+
+def test_reference_outlives_new_config_keys(place: Place) -> None:
+    place.fill()
+    place.report("small", "--save-reference")
+
+    def later(words: list[str]) -> object:
+        cfg = synthetic.compose(words)
+        OmegaConf.update(cfg, "algo.invented_since", 1, force_add=True)
+        return cfg
+
+    runs = expected_runs(place.load(), [f"output_dir={place.outputs}"], later)  # type: ignore[arg-type]
+    found = collect(runs, place.outputs / "reference" / "small")
+    assert not found.absent and "algo.invented_since" in found.notes[0]
+
+
+def test_output_option(place: Place) -> None:
+    place.fill()
+    place.report("small", "--output", str(place.outputs / "elsewhere"))
+    assert (place.outputs / "elsewhere" / "small.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["smal"], "did you mean 'small'"),
+        (["small", "seed=3"], "takes output_dir=..."),
+        (["small", "more"], "one word too many"),
+        (["small", "--reference", "--save-reference"], "choose one"),
+        (["run"], "name one run folder"),
+        (["run", "nowhere"], "no run here"),
+        (["sweep", "nowhere"], "no such folder"),
+        (["small", "--stric"], "unrecognized arguments: --stric"),
+    ],
+)
+def test_bad_words(place: Place, words: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said.replace("(", r"\(").replace(".", r"\.")):
+        place.report(*words)
+    assert not place.outputs.exists()
+
+
+def test_list(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.report() == 0
+    printed = capsys.readouterr().out
+    assert "small" in printed and "restaurant_fidelity" in printed and "sweep DIR" in printed
+    assert sorted(PPO) == [3, 4, 5, 6]
