@@ -1,0 +1,5 @@
+"""Trainable action mask."""
+
+from rlexp.algos.tam.tam import TAM
+
+__all__ = ["TAM"]
