@@ -22,7 +22,9 @@ class CountLoops(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._similarity = similarity
         self._states: list[Any] = []
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin to count."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._states = [observation]

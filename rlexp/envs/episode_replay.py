@@ -20,7 +20,9 @@ class EpisodeReplay(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._start: dict[str, Any] | None = None
         self._actions: list[Any] = []
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode and remember how."""
         # A seed decides the episode by itself; without one it follows from the generator as it stands now.
         generator = None if seed is not None else self.unwrapped.np_random.bit_generator.state

@@ -7,42 +7,73 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-
-
-class EnabledActions(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Leaves only the enabled actions in a discrete action space, where they are the same in every step.
-
-    :param env: a task with ``action_names``, ``disabled_actions`` (names) and a ``Discrete`` action space; an action
-        that is no number, such as a dialogue act, passes through as it is
-    """
-
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        super().__init__(env)
-        task: Any = env.unwrapped
-        self._numbers = [k for k, name in enumerate(task.action_names) if name not in task.disabled_actions]
-        self.action_space = spaces.Discrete(len(self._numbers))
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Take an action by its number among the enabled ones."""
-        return self.env.step(self._numbers[action] if isinstance(action, (int, np.integer)) else action)
-
-    def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """All True, ``(n_enabled,)``: what is disabled cannot even be named here."""
-        return np.ones(len(self._numbers), dtype=bool)
+from numpy.typing import NDArray
 
 
 class Controlled(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Steps the task by its own controller, whatever action is given.
+    """Steps the task by a policy that comes with it, whatever action is given.
 
-    :param env: a task with ``controller_action(name)``
-    :param name: which controller
+    :param env: a task whose ``unwrapped`` has ``controllers`` and ``controller_action(name)``
+    :param name: one of the task's ``controllers``
+    :raises ValueError: if the task has no such policy
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], name: str) -> None:
         super().__init__(env)
+        known = tuple(getattr(env.unwrapped, "controllers", ()))
+        if name not in known:
+            raise ValueError(
+                f"controller={name!r} is not allowed: it must be one of {', '.join(known) or '(none)'}"
+            )
         self._name = name
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Ignore the action given."""
-        task: Any = self.env.unwrapped
-        return self.env.step(task.controller_action(self._name))
+        """Step with the policy's action.
+
+        :param action: ignored
+        """
+        return self.env.step(self.unwrapped.controller_action(self._name))  # type: ignore[attr-defined]
+
+
+class EnabledActions(gymnasium.ActionWrapper[Any, Any, Any]):
+    """Leaves actions that are never allowed out of the action space, so that every algorithm can be used.
+
+    Dialogue acts and other actions that are no whole numbers are passed on as they are.
+
+    :param env: a task with a ``Discrete`` action space whose ``unwrapped`` has ``action_names`` and
+        ``disabled_actions``, both lists of names
+    :raises ValueError: if the task is no such task
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        names = getattr(env.unwrapped, "action_names", None)
+        disabled = getattr(env.unwrapped, "disabled_actions", None)
+        if names is None or disabled is None or not isinstance(env.action_space, spaces.Discrete):
+            raise ValueError(f"{env} has no numbered actions with names of which some are disabled")
+        self._enabled = tuple(number for number, name in enumerate(names) if name not in disabled)
+        self.action_names = tuple(names[number] for number in self._enabled)
+        """Names of the actions that are left, in the order of their numbers."""
+        self.action_space = spaces.Discrete(len(self._enabled))
+
+    def action(self, action: Any) -> Any:
+        """The task's number of an action.
+
+        :param action: number of an enabled action, or something that is no number
+        :raises ValueError: if there is no such action
+        """
+        if isinstance(action, np.ndarray) and action.ndim == 0:
+            action = action.item()
+        if not isinstance(action, int | np.integer):
+            return action
+        if not 0 <= action < len(self._enabled):
+            raise ValueError(
+                f"action={action!r} is not allowed: it must be a whole number from 0 to "
+                f"{len(self._enabled) - 1}"
+            )
+        return self._enabled[action]
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which of the enabled actions are allowed now, as sb3-contrib asks for it: bool of shape (n,)."""
+        masks = np.asarray(self.env.get_wrapper_attr("action_masks")(), dtype=np.bool_)
+        return masks.take(self._enabled)

@@ -1,0 +1,28 @@
+"""The Cambridge restaurant dialogue task: find a venue for a simulated user over a noisy channel.
+
+An independent implementation of the CamRestaurants task of PyDial (Ultes et al. 2017) with the settings of
+its benchmark (Casanueva et al. 2017, arXiv:1711.11023): an agenda-based user (Schatzmann et al. 2007), a
+channel with DSTC 2 statistics, the focus belief tracker (Henderson et al. 2014), and 16 summary actions.
+One room per file::
+
+    acts  domain  goals                       what is said, known and wanted
+    user  user_check  user_goal_change        the simulated user; user_parameters holds its habits
+    errors  confusion                         the channel
+    understanding  tracker  layout            the belief state and the vector that shows it
+    summary  system_acts  handcrafted         the system's actions, masks, and a policy written by hand
+    success  env  transcript  arguments       the task as a gymnasium environment
+    fidelity                                  how close all this comes to the reference
+"""
+
+from __future__ import annotations
+
+ENV_ID = "rlexp/Restaurant-v0"
+ENTRY_POINT = "rlexp.envs.restaurant.env:RestaurantEnv"
+
+
+def register() -> None:
+    """Make ``gymnasium.make("rlexp/Restaurant-v0")`` work; the task itself is imported when it is made."""
+    import gymnasium
+
+    if ENV_ID not in gymnasium.registry:
+        gymnasium.register(id=ENV_ID, entry_point=ENTRY_POINT)
