@@ -65,9 +65,7 @@ def _override(cfg: DictConfig, words: list[str]) -> None:
             known = [str(name) for name in parent] if isinstance(parent, DictConfig) else []
             raise UsageError(f"{key}: there is no such key{did_you_mean(leaf, known)}")
         try:
-            OmegaConf.update(
-                cfg, key, OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"]
-            )  # type: ignore[call-overload, index]
+            OmegaConf.update(cfg, key, OmegaConf.from_dotlist([f"value={text}"]).value)
         except (OmegaConfBaseException, ValueError) as error:
             raise UsageError(f"{key}: '{text}' given; {str(error).splitlines()[0]}") from error
 

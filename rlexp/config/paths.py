@@ -60,7 +60,7 @@ def variant(cfg: DictConfig) -> str:
 
 def env_label(cfg: DictConfig) -> str:
     """Return the folder name of a task: its config choice, with the id where one choice covers many tasks."""
-    identity = OmegaConf.select(cfg, "env.id")
+    identity = OmegaConf.select(cfg, "env.id") or OmegaConf.select(cfg, "env.game")
     label = str(cfg.env.name) if identity is None else f"{cfg.env.name}-{identity}"
     return re.sub(r"[^A-Za-z0-9._-]+", "_", label)
 

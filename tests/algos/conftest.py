@@ -7,7 +7,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+import torch as th
 from gymnasium import spaces
+
+# On networks this small a second thread only waits, for ever so long when the machine is busy.
+th.set_num_threads(1)
 
 
 class Corridor(gymnasium.Env[Any, Any]):
