@@ -8,7 +8,7 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format type bench fidelity clean
+.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs fidelity clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -44,13 +44,27 @@ type: setup ## mypy --strict
 bench: setup ## side-by-side speed measurements, as ratios
 	@for file in tests/benchmarks/*_speed.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-table1 table2 figure5: setup
-	$(BIN)/rlexp sweep $@
-	$(BIN)/rlexp report $@ --strict
+table1: setup ## Wu & Rasmussen 2021, Table 1: PPO, TAM, LCPO
+	$(BIN)/rlexp sweep table1
+	$(BIN)/rlexp report table1
 
-figure4: setup
-	$(BIN)/rlexp sweep $@
-	$(BIN)/rlexp report $@ --strict
+table2: setup ## Wu & Rasmussen 2021, Table 2: which advantages are clipped
+	$(BIN)/rlexp sweep table2
+	$(BIN)/rlexp report table2
+
+figure4: setup ## Wu & Rasmussen 2021, Figure 4: learning curves
+	$(BIN)/rlexp sweep figure4
+	$(BIN)/rlexp report figure4
+
+figure5: setup ## Wu & Rasmussen 2021, Figure 5: termination loops, update interval
+	$(BIN)/rlexp sweep figure5
+	$(BIN)/rlexp report figure5
+
+lcpo-paper: table1 table2 figure4 figure5 ## the whole paper
+
+lcpo-envs: setup ## beyond the paper: all six benchmark environments
+	$(BIN)/rlexp sweep lcpo_envs
+	$(BIN)/rlexp report lcpo_envs
 
 fidelity: setup ## the restaurant task against the published yardsticks
 	$(BIN)/rlexp report restaurant_fidelity

@@ -23,7 +23,7 @@ from rlexp.envs.restaurant.goals import Goal, possible_goals
 from rlexp.envs.restaurant.handcrafted import handcrafted_act
 from rlexp.envs.restaurant.layout import layout_of
 from rlexp.envs.restaurant.success import is_success
-from rlexp.envs.restaurant.summary import ACTIONS, Masks, execute, static_mask
+from rlexp.envs.restaurant.summary import ACTIONS, Masks, execute
 from rlexp.envs.restaurant.tracker import FocusTracker, Hypothesis
 from rlexp.envs.restaurant.transcript import Transcript
 from rlexp.envs.restaurant.user import SimulatedUser
@@ -121,7 +121,6 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
         self.simulated_user = SimulatedUser(self.domain, self.user, self.patience)
         self.channel = ErrorModel(self.domain, self.error_rate, self.error_model, self.n_best)
         self._masks = Masks(self.disabled_actions)
-        self._static_mask = static_mask(self.disabled_actions)
         self._random = Random(0)
         self._controller_random: Random | None = None
         self._running = False
@@ -225,7 +224,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
         Without ``masks``, everything but ``disabled_actions``.
         """
-        return self._masks.mask(self.tracker) if self.masks else self._static_mask.copy()
+        return self._masks.mask(self.tracker) if self.masks else self._masks.static.copy()
 
     def controller_action(self, name: str) -> Action:
         """What one of the policies that come with the task does in this state.

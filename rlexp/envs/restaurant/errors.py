@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import cos, log, pi, sin, sqrt
 from random import Random
@@ -126,13 +127,15 @@ class ErrorModel:
         return _with_confidences(acts, scores, random)
 
 
-def _cumulative(weights: Sequence[float]) -> tuple[float, ...]:
+@lru_cache(maxsize=64)
+def _cumulative(weights: tuple[float, ...]) -> tuple[float, ...]:
     """Cumulative shares without the last, so that bisecting with a number below 1 gives an index."""
     total = sum(weights)
     return tuple(accumulate(weight / total for weight in weights))[:-1]
 
 
-def _deviations(scores: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+@lru_cache(maxsize=64)
+def _deviations(scores: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
     return tuple((mean, max(_LEAST_DEVIATION, variance**0.5)) for mean, variance in scores)
 
 

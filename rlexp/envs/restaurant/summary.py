@@ -110,7 +110,8 @@ class Masks:
     """
 
     def __init__(self, disabled: tuple[str, ...]) -> None:
-        self._static = static_mask(disabled)
+        self.static = static_mask(disabled)
+        """What is allowed when only ``disabled`` counts."""
         self.start()
 
     def start(self) -> None:
@@ -157,6 +158,6 @@ class Masks:
         allowed[_NUMBER["bye"]] = method == "finished"
         allowed[_NUMBER["reqmore"]] = offered
         allowed[_NUMBER["repeat"]] = allowed[_NUMBER["restart"]] = False
-        allowed &= self._static
+        allowed &= self.static
         # Who disables the requests, which no rule forbids, may be left with nothing: then the rules give way.
-        return allowed if allowed.any() else self._static.copy()
+        return allowed if allowed.any() else self.static.copy()
