@@ -188,3 +188,12 @@ def test_masked(tmp_path: Path) -> None:
     assert "train/loop_fraction" in model.logger.name_to_value
     model.save(tmp_path / "model")
     MaskableLCPO.load(tmp_path / "model", env=model.get_env()).learn(64)
+
+
+def test_the_learning_rate_decays_with_the_timesteps(make: Make) -> None:
+    model = make(learning_rate=1e-3, learning_rate_decay_steps=64)
+    model.learn(256)
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-3 / (1 + model.num_timesteps / 64))
+    constant = make(learning_rate=1e-3)
+    constant.learn(256)
+    assert constant.policy.optimizer.param_groups[0]["lr"] == 1e-3

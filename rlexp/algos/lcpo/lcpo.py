@@ -15,6 +15,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.utils import update_learning_rate
+from torch.optim import Optimizer
 
 from rlexp.algos.lcpo.buffers import LoopClippingRolloutBuffer, MaskableLoopClippingRolloutBuffer
 
@@ -32,6 +34,10 @@ class LoopClipping(OnPolicyAlgorithm):
     :param loop_similarity: cosine similarity above which two states are the same
     :param advantage_scaling: ``"rms"``, ``"standard"`` or ``"none"``; see
         :func:`~rlexp.losses.lcpo.scale_advantages`
+    :param learning_rate_decay_steps: ours, not the paper's: timesteps after which the learning rate has halved, as
+        ``learning_rate / (1 + timesteps / learning_rate_decay_steps)``; None: constant. Once most dialogues succeed,
+        what is left in the advantages is mostly noise, scaled up to unit size; at a constant rate single runs then
+        lose ten points and more for a while.
     :param max_grad_norm: as in PPO; None: gradients are not clipped
     :param ppo: every other word of PPO's constructor but ``normalize_advantage``
     """
@@ -50,6 +56,7 @@ class LoopClipping(OnPolicyAlgorithm):
         clip_termination_loops: bool = True,
         loop_similarity: float = 0.99,
         advantage_scaling: str = "rms",
+        learning_rate_decay_steps: int | None = None,
         max_grad_norm: float | None = None,
         **ppo: Any,
     ) -> None:
@@ -59,6 +66,7 @@ class LoopClipping(OnPolicyAlgorithm):
         self.clip_termination_loops = clip_termination_loops
         self.loop_similarity = loop_similarity
         self.advantage_scaling = advantage_scaling
+        self.learning_rate_decay_steps = learning_rate_decay_steps
         ppo = {"rollout_buffer_class": self._buffer_class, **ppo}
         # The buffer scales the advantages, over the whole rollout; PPO's own way is per minibatch.
         ppo["normalize_advantage"] = False
@@ -72,6 +80,17 @@ class LoopClipping(OnPolicyAlgorithm):
         super()._update_info_buffer(infos, dones)
         truncated = [info.get("TimeLimit.truncated", False) for info in infos]
         self.rollout_buffer.truncated[self.rollout_buffer.pos] = truncated
+
+    def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:
+        """Let the rate decay with the timesteps, whatever the budget is counted in."""
+        super()._update_learning_rate(optimizers)
+        if self.learning_rate_decay_steps is None:
+            return
+        decay = 1 / (1 + self.num_timesteps / self.learning_rate_decay_steps)
+        rate = decay * self.lr_schedule(self._current_progress_remaining)
+        self.logger.record("train/learning_rate", rate)
+        for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
+            update_learning_rate(optimizer, rate)
 
     def train(self) -> None:
         """Clip loops and advantages, then update as PPO does."""
