@@ -8,7 +8,7 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs fidelity clean
+.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs fidelity figure-cliffwalk bench-replay clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -68,6 +68,13 @@ lcpo-envs: setup ## beyond the paper: all six benchmark environments
 
 fidelity: setup ## the restaurant task against the published yardsticks
 	$(BIN)/rlexp report restaurant_fidelity
+
+figure-cliffwalk: setup ## Schaul et al. 2016, Figure 1: updates until solved, by order of replay
+	$(BIN)/rlexp report cliffwalk
+
+bench-replay: setup ## prioritized replay beside cpprb and Tianshou
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python -W ignore tests/benchmarks/replay_speed.py --plot outputs/replay_scaling.svg
 
 clean: ## delete caches, keep the environment and every run
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

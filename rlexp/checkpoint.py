@@ -186,7 +186,10 @@ def capture(model: BaseAlgorithm) -> dict[str, Any]:
     }
     replay = getattr(model, "replay_buffer", None)
     if isinstance(replay, ReplayBuffer):
-        state["replay"] = _capture_replay(replay)
+        own = getattr(
+            replay, "checkpoint_state", None
+        )  # a buffer with state beyond Stable-Baselines3's brings it
+        state["replay"] = _capture_replay(replay) if own is None else own()
     if hasattr(model, "checkpoint_state"):
         state["own"] = model.checkpoint_state()
     return state
@@ -210,7 +213,9 @@ def restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
     _restore_windows(model, state)
     _replay_episodes(model, state)
     if "replay" in state:
-        _restore_replay(model.replay_buffer, state["replay"])  # type: ignore[attr-defined]
+        replay: Any = model.replay_buffer  # type: ignore[attr-defined]
+        own = getattr(replay, "load_checkpoint_state", None)
+        _restore_replay(replay, state["replay"]) if own is None else own(state["replay"])
     if "own" in state:
         model.load_checkpoint_state(state["own"])  # type: ignore[attr-defined]
     _restore_random_state(model, state["random"])

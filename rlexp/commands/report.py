@@ -89,6 +89,7 @@ def available() -> dict[str, str]:
     return {
         **sweep_file.available(),
         "restaurant_fidelity": "The restaurant task measured beside its reference figures",
+        "cliffwalk": "Blind Cliffwalk: updates until solved, by order of replay (Schaul et al. 2016, Figure 1)",
         "run RUN": "Learning curve of one run",
         "sweep DIR": "Runs below a folder compared over whatever keys vary, best first",
     }
@@ -214,10 +215,25 @@ def _fidelity_report(
     return 1 if args.strict and not within else 0
 
 
+def _cliffwalk_report(
+    names: list[str], args: argparse.Namespace, settings: dict[str, str], console: Console
+) -> int:
+    from rlexp.reports import cliffwalk
+
+    if names:
+        raise UsageError(f"report cliffwalk: '{names[0]}' is one word too many")
+    folder = args.output or Path(settings["output_dir"]) / "reports" / "cliffwalk"
+    console.print("measuring, about a minute ...")
+    console.print(cliffwalk.report(folder), markup=False)
+    console.print(f"written to {folder}")
+    return 0
+
+
 _FIDELITY_KEYS = ("tables", "dialogues", "database", "ontology")
 
 _SPECIAL: dict[str, Callable[[list[str], argparse.Namespace, dict[str, str], Console], int]] = {
     "run": _run_report,
     "sweep": _comparison_report,
     "restaurant_fidelity": _fidelity_report,
+    "cliffwalk": _cliffwalk_report,
 }

