@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "ACER": "rlexp.algos.acer",
+    "DQN": "rlexp.algos.dqn",
     "LCPO": "rlexp.algos.lcpo",
     "MaskableLCPO": "rlexp.algos.lcpo",
     "TAM": "rlexp.algos.tam",

@@ -113,6 +113,13 @@ _ALGOS = (
         observations=("vector", "image"),
     ),
     AlgoSpec(
+        "dqn",
+        "rlexp.algos.dqn:DQN",
+        "Deep Q-network: double, dueling, n-step; uniform, proportional or rank-based replay",
+        actions=("discrete",),
+        observations=("vector", "image", "dict"),
+    ),
+    AlgoSpec(
         "handcrafted",
         "rlexp.algos.controllers:Controller",
         "The task's own rule-based policy; nothing is learned",
@@ -143,6 +150,27 @@ _ENVS = (
         controllers=("handcrafted",),
         metrics=("turns", "system_turns", "loops"),
         episode="dialogue",
+    ),
+    EnvSpec(
+        "blind_cliffwalk",
+        "rlexp.envs.blind_cliffwalk.env:make",
+        "Chain of states with one right action each; reward only at its end",
+        actions="discrete",
+        observations="vector",
+    ),
+    EnvSpec(
+        "minatar",
+        "rlexp.envs.minatar:make",
+        "MinAtar, five Atari games on a 10x10 grid: env.game=breakout",
+        actions="discrete",
+        observations="image",
+    ),
+    EnvSpec(
+        "atari",
+        "rlexp.envs.atari:make",
+        "Atari games, 84x84x4: env=pong, qbert, space_invaders, or env.id=",
+        actions="discrete",
+        observations="image",
     ),
     EnvSpec("gym", "rlexp.envs.gym:make", "Any registered gymnasium environment: env.id=CartPole-v1"),
 )

@@ -21,6 +21,8 @@ _POLICY_WORDS = (
     "n_lstm_layers",
     "shared_lstm",
     "enable_critic_lstm",
+    "log_std_init",
+    "learn_std",
 )
 
 
@@ -53,6 +55,9 @@ def build(
 def _policy_name(given: str, observation_space: spaces.Space[Any], spec: AlgoSpec) -> str:
     if given != "auto":
         return given
+    chooses = getattr(load(spec.target), "policy_for", None)  # an algorithm may know better
+    if chooses is not None:
+        return str(chooses(observation_space))
     lstm = "Lstm" if spec.name == "recurrent_ppo" else ""
     if isinstance(observation_space, spaces.Dict):
         return f"MultiInput{lstm}Policy"

@@ -29,6 +29,7 @@ class ACERConfig:
     buffer_size: int = number(at_least=1)
     batch_size: int = number(at_least=1)
     learning_starts: int = number(at_least=0)
+    reward_scale: float = number(above=0)
     ent_coef: float = number(at_least=0)
     vf_coef: float = number(at_least=0)
     max_grad_norm: Optional[float] = number(above=0)

@@ -8,6 +8,7 @@ from typing import Any, Optional
 from omegaconf import MISSING
 
 from rlexp.config.acer import ACERConfig
+from rlexp.config.dqn import AtariConfig, BlindCliffwalkConfig, DQNConfig, MinAtarConfig
 from rlexp.config.fields import choice, given, number
 
 # OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
@@ -138,6 +139,7 @@ class LCPOConfig(OnPolicyConfig):
     clip_termination_loops: bool = given()
     loop_similarity: float = number(above=0, at_most=1)
     advantage_scaling: str = choice("rms", "standard", "none")
+    learning_rate_decay_steps: Optional[int] = number(at_least=1)
 
 
 @dataclass
@@ -216,7 +218,11 @@ SCHEMAS: dict[str, type] = {
     "schema/algo/lcpo": LCPOConfig,
     "schema/algo/tam": TAMConfig,
     "schema/algo/acer": ACERConfig,
+    "schema/algo/dqn": DQNConfig,
     "schema/algo/controller": ControllerConfig,
     "schema/env/restaurant": RestaurantConfig,
+    "schema/env/blind_cliffwalk": BlindCliffwalkConfig,
+    "schema/env/minatar": MinAtarConfig,
+    "schema/env/atari": AtariConfig,
     "schema/env/gym": GymConfig,
 }

@@ -193,7 +193,9 @@ def test_masked(tmp_path: Path) -> None:
 def test_the_learning_rate_decays_with_the_timesteps(make: Make) -> None:
     model = make(learning_rate=1e-3, learning_rate_decay_steps=64)
     model.learn(256)
-    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-3 / (1 + model.num_timesteps / 64))
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(
+        1e-3 / (1 + model.num_timesteps / 64)
+    )
     constant = make(learning_rate=1e-3)
     constant.learn(256)
     assert constant.policy.optimizer.param_groups[0]["lr"] == 1e-3

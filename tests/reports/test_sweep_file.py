@@ -113,4 +113,4 @@ def test_shipped_files_are_sound() -> None:
     ]
     assert table1.row("LCPO").paper["success_200"] == (76.0, 2.9)
     assert sweep_file.load("figure4").rows == table1.rows
-    assert len(sweep_file.load("lcpo_envs").rows) == 14
+    assert len(sweep_file.load("lcpo_envs").rows) == 20

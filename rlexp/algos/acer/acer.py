@@ -1,0 +1,360 @@
+"""ACER: actor-critic with experience replay, for discrete and continuous actions.
+
+Wang et al. 2017, "Sample efficient actor-critic with experience replay", ICLR.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.vec_env import VecEnv
+
+from rlexp.algos.acer.policies import ACERCnnPolicy, ACERPolicy
+from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, SegmentStore
+from rlexp.algos.acer.updates import Info, Settings, acer_loss
+from rlexp.errors import UsageError
+
+STATISTICS = ("probabilities", "logits")
+
+
+class ACER(OnPolicyAlgorithm):
+    """Actor-critic with experience replay: ``ACER("MlpPolicy", env).learn(10_000)``.
+
+    After every ``n_steps`` in each environment: one update on what was just walked, then a
+    Poisson-distributed number of updates on remembered segments.
+
+    :param policy: "MlpPolicy" or "CnnPolicy", or a subclass of :class:`ACERPolicy`
+    :param env: discrete actions, or continuous ones in a vector; vector or image observations
+    :param learning_rate: as in A2C
+    :param n_steps: length of a segment, per environment
+    :param gamma: discount factor
+    :param replay_ratio: mean number of updates on remembered segments per update on fresh ones; 0: none
+    :param buffer_size: steps remembered, of all environments together
+    :param batch_size: remembered segments per update
+    :param learning_starts: steps remembered before the first update on them
+    :param reward_scale: rewards are multiplied by it before they are learned from; 1 is right where returns are
+        of the order of 1 to 100, and large returns are learned slowly
+    :param ent_coef: weight of the entropy, whose gradient is taken inside the trust region
+    :param vf_coef: weight of the critic's loss
+    :param max_grad_norm: gradients longer than this are cut to it
+    :param weight_cap: c, above which importance weights of the policy's gradient are truncated; the paper's
+        is 10 for discrete and 5 for continuous actions
+    :param trust_region: whether updates are held close to the average policy
+    :param trust_region_delta: δ
+    :param trust_region_statistics: discrete: "probabilities" (the paper's) or "logits": in which space the
+        gradient is projected
+    :param average_decay: α, the share of itself that the average policy keeps at an update
+    :param bias_correction: whether what truncation takes away is given back through the critic
+    :param retrace: False: plain returns in place of Retrace and of off-policy-corrected returns
+    :param dueling: continuous: stochastic dueling network; False: separate heads for Q and V
+    :param dueling_samples: continuous: actions drawn for it
+    :param use_rms_prop: RMSProp, or else what ``policy_kwargs`` say (Adam)
+    :param rms_prop_eps: its ε
+    :param stats_window_size: as in A2C; likewise the words below it
+    :raises UsageError: when a setting or a space cannot work
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": ACERPolicy,
+        "CnnPolicy": ACERCnnPolicy,
+    }
+    policy: ACERPolicy
+    rollout_buffer: SegmentStore  # type: ignore[assignment]
+    replay_buffer: SegmentStore
+
+    def __init__(
+        self,
+        policy: str | type[ACERPolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 7e-4,
+        n_steps: int = 20,
+        gamma: float = 0.99,
+        replay_ratio: float = 4.0,
+        buffer_size: int = 50_000,
+        batch_size: int = 16,
+        learning_starts: int = 1000,
+        reward_scale: float = 1.0,
+        ent_coef: float = 0.01,
+        vf_coef: float = 0.5,
+        max_grad_norm: float = 10.0,
+        weight_cap: float = 10.0,
+        trust_region: bool = True,
+        trust_region_delta: float = 1.0,
+        trust_region_statistics: str = "probabilities",
+        average_decay: float = 0.99,
+        bias_correction: bool = True,
+        retrace: bool = True,
+        dueling: bool = True,
+        dueling_samples: int = 5,
+        use_rms_prop: bool = True,
+        rms_prop_eps: float = 1e-5,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: th.device | str = "auto",
+        _init_setup_model: bool = True,
+    ) -> None:
+        if isinstance(policy, str) and policy not in self.policy_aliases:
+            raise UsageError(f"policy: '{policy}' given, ACER knows {', '.join(self.policy_aliases)}")
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            n_steps=n_steps,
+            gamma=gamma,
+            gae_lambda=1.0,
+            ent_coef=ent_coef,
+            vf_coef=vf_coef,
+            max_grad_norm=max_grad_norm,
+            use_sde=False,
+            sde_sample_freq=-1,
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            policy_kwargs=dict(policy_kwargs or {}),
+            verbose=verbose,
+            device=device,
+            seed=seed,
+            _init_setup_model=False,
+        )
+        self._log_interval: int | None = None
+        self.replay_ratio = replay_ratio
+        self.buffer_size = buffer_size
+        self.batch_size = batch_size
+        self.learning_starts = learning_starts
+        self.reward_scale = reward_scale
+        self.weight_cap = weight_cap
+        self.trust_region = trust_region
+        self.trust_region_delta = trust_region_delta
+        self.trust_region_statistics = trust_region_statistics
+        self.average_decay = average_decay
+        self.bias_correction = bias_correction
+        self.retrace = retrace
+        self.dueling = dueling
+        self.dueling_samples = dueling_samples
+        if use_rms_prop and "optimizer_class" not in self.policy_kwargs:
+            self.policy_kwargs["optimizer_class"] = th.optim.RMSprop
+            self.policy_kwargs["optimizer_kwargs"] = {"alpha": 0.99, "eps": rms_prop_eps}
+        if _init_setup_model:
+            self._setup_model()
+
+    @staticmethod
+    def policy_for(observation_space: spaces.Space[Any]) -> str:
+        """Return the policy to use where none is named: pictures include grids of zeros and ones."""
+        picture = len(observation_space.shape or ()) == 3 and observation_space.dtype == np.uint8
+        return "CnnPolicy" if picture else "MlpPolicy"
+
+    # ------------------------------------------------------------------------------------------------- set-up
+
+    def _setup_model(self) -> None:
+        self._check()
+        self._setup_lr_schedule()
+        self.set_random_seed(self.seed)
+        self.policy = self.policy_class(  # type: ignore[assignment]
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        ).to(self.device)
+        self.rollout_buffer = self._store(self.n_envs)
+        self.replay_buffer = self._store(max(self.n_envs, self.buffer_size // self.n_steps))
+
+    def _store(self, capacity: int) -> SegmentStore:
+        space = self.action_space
+        discrete = isinstance(space, spaces.Discrete)
+        statistics = int(space.n) if discrete else 2 * int(np.prod(space.shape or ()))  # type: ignore[attr-defined]
+        return SegmentStore(capacity, self.n_steps, self.observation_space, space, statistics)
+
+    def _check(self) -> None:
+        """Refuse in one line what would fail later or quietly do something else.
+
+        :raises UsageError: naming the word or space
+        """
+        space, observations = self.action_space, self.observation_space
+        if isinstance(space, spaces.Discrete):
+            if space.start != 0:
+                raise UsageError(f"ACER needs actions that are numbered from 0, the task has {space}")
+        elif not isinstance(space, spaces.Box) or len(space.shape) != 1:
+            raise UsageError(f"ACER needs Discrete actions or a Box of one dimension, the task has {space}")
+        if isinstance(observations, (spaces.Dict, spaces.Tuple)):
+            kind = type(observations).__name__
+            raise UsageError(f"ACER needs vector or image observations, the task has {kind}")
+        if self.trust_region_statistics not in STATISTICS:
+            given = self.trust_region_statistics
+            raise UsageError(f"trust_region_statistics: '{given}' given, allowed are {', '.join(STATISTICS)}")
+        for name in (
+            "n_steps",
+            "batch_size",
+            "dueling_samples",
+            "weight_cap",
+            "reward_scale",
+            "trust_region_delta",
+        ):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name}: {getattr(self, name)} given, must be greater than 0")
+        if self.replay_ratio < 0:
+            raise UsageError(f"replay_ratio: {self.replay_ratio} given, must be at least 0")
+        if not 0 <= self.average_decay <= 1:
+            raise UsageError(f"average_decay: {self.average_decay} given, must be from 0 to 1")
+        if self.replay_ratio > 0:
+            fresh = self.n_steps * self.n_envs
+            for name, least in {"n_steps x n_envs": fresh, "learning_starts": self.learning_starts}.items():
+                if self.buffer_size < least:
+                    raise UsageError(
+                        f"buffer_size: {self.buffer_size} given, must be at least {name} = {least}"
+                    )
+
+    # ------------------------------------------------------------------------------------------------ rollout
+
+    def collect_rollouts(
+        self,
+        env: VecEnv,
+        callback: BaseCallback,
+        rollout_buffer: SegmentStore,  # type: ignore[override]
+        n_rollout_steps: int,
+    ) -> bool:
+        """Walk one segment in every environment.
+
+        :param env: vectorised
+        :param callback: as in A2C
+        :param rollout_buffer: its capacity is the number of environments; what it holds is overwritten
+        :param n_rollout_steps: T
+        :return: False when a callback asked to stop
+        """
+        assert self._last_obs is not None, "No previous observation was provided"
+        self.policy.set_training_mode(False)
+        rollout_buffer.added = 0
+        rollout_buffer.limits.clear()
+        callback.on_rollout_start()
+        shape = (env.num_envs, *rollout_buffer.observations.shape[2:])
+        for step in range(n_rollout_steps):
+            rollout_buffer.observations[step] = np.asarray(self._last_obs).reshape(shape)
+            states = th.as_tensor(rollout_buffer.observations[step], device=self.device)
+            actions, behaviour = self.policy.act(states)
+            new_obs, rewards, dones, infos = env.step(self._executed(actions))
+            self.num_timesteps += env.num_envs
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return False
+            self._update_info_buffer(infos, dones)
+            rollout_buffer.actions[step] = actions
+            rollout_buffer.behaviour[step] = behaviour
+            rollout_buffer.rewards[step] = rewards * self.reward_scale
+            rollout_buffer.ends[step] = dones * TERMINATED
+            for index in np.flatnonzero(dones).tolist():
+                if infos[index].get("TimeLimit.truncated", False):
+                    rollout_buffer.ends[step, index] = TRUNCATED
+                    last = np.asarray(infos[index]["terminal_observation"]).reshape(shape[1:])
+                    rollout_buffer.limits[step, index] = last
+            self._last_obs = new_obs  # type: ignore[assignment]
+            self._last_episode_starts = dones
+        rollout_buffer.observations[n_rollout_steps] = np.asarray(self._last_obs).reshape(shape)
+        rollout_buffer.added = env.num_envs
+        callback.update_locals(locals())
+        callback.on_rollout_end()
+        return True
+
+    def _executed(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return what the environment is given for actions drawn from the unbounded policy."""
+        if not isinstance(self.action_space, spaces.Box):
+            return actions
+        if self.policy.squash_output:
+            return self.policy.unscale_action(actions.clip(-1, 1))
+        return actions.clip(self.action_space.low, self.action_space.high)
+
+    # ------------------------------------------------------------------------------------------------ updates
+
+    def train(self) -> None:
+        """Update once on the fresh segments, then Poisson(``replay_ratio``) times on remembered ones."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        settings = self._settings()
+        fresh = self.rollout_buffer.get(np.arange(self.n_envs), self.device)
+        self._log(self._update(fresh, settings), replayed=False)
+        if self.replay_ratio > 0:
+            self.replay_buffer.add(self.rollout_buffer)
+            if len(self.replay_buffer) * self.n_steps >= self.learning_starts:
+                for _ in range(np.random.poisson(self.replay_ratio)):
+                    places = self.replay_buffer.sample(self.batch_size)
+                    remembered = self.replay_buffer.get(places, self.device)
+                    self._log(self._update(remembered, settings), replayed=True)
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+
+    def _update(self, segments: Any, settings: Settings) -> Info:
+        loss, info = acer_loss(self.policy, segments, settings)
+        self.policy.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        th.nn.utils.clip_grad_norm_(self.policy.trained, self.max_grad_norm)
+        self.policy.optimizer.step()
+        self.policy.update_average(self.average_decay)
+        self._n_updates += 1
+        return info
+
+    def _settings(self) -> Settings:
+        return Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
+
+    def _log(self, info: Info, replayed: bool) -> None:
+        """Record means since the last dump; on fresh segments every importance weight is 1."""
+        for name, value in info.items():
+            if replayed or name not in ("importance_weight", "truncated"):
+                self.logger.record_mean(f"train/{name}", value.item())
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int | None = 50,
+        tb_log_name: str = "ACER",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> ACER:
+        """Learn as every Stable-Baselines3 algorithm does; see :class:`stable_baselines3.A2C`."""
+        self._log_interval = log_interval
+        return super().learn(
+            total_timesteps,
+            callback,
+            1,
+            tb_log_name,
+            reset_num_timesteps,
+            progress_bar,
+        )
+
+    def dump_logs(self, iteration: int = 0) -> None:
+        """Write the log at every ``log_interval``-th segment since the very beginning.
+
+        Stable-Baselines3 counts from the start of ``learn``, so that a resumed run would log at other steps.
+        """
+        segments = self.num_timesteps // (self.n_steps * self.n_envs)
+        if self._log_interval is not None and segments % self._log_interval == 0:
+            super().dump_logs(iteration)
+
+    # -------------------------------------------------------------------------------------------------- state
+
+    def save_replay_buffer(self, path: str | Path) -> None:
+        """Write the memory as plain arrays (``.npz``)."""
+        state = self.replay_buffer.state()
+        with Path(path).open("wb") as file:
+            np.savez(file, allow_pickle=False, **state)
+
+    def load_replay_buffer(self, path: str | Path) -> None:
+        """Take over a memory that :meth:`save_replay_buffer` wrote.
+
+        :raises ValueError: when it is of another task or of other settings
+        """
+        with np.load(path, allow_pickle=False) as archive:
+            self.replay_buffer.restore(dict(archive))
+
+    def checkpoint_state(self) -> dict[str, Any]:
+        """Return what learning on needs beyond policy, optimizer and counters: the memory, as arrays."""
+        return {"replay": self.replay_buffer.state()}
+
+    def load_checkpoint_state(self, state: dict[str, Any]) -> None:
+        """Take over a :meth:`checkpoint_state`."""
+        self.replay_buffer.restore(state["replay"])

@@ -1,0 +1,307 @@
+"""Policies of ACER: an actor, its slow average, and a critic that knows Q and V."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, NatureCNN
+from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
+from torch import nn
+
+from rlexp.losses.acer import stochastic_dueling
+from rlexp.networks.torso import ConvTorso
+
+Array = npt.NDArray[Any]
+
+SMALLEST_SCREEN = 36
+"""Height and width of the smallest picture that the layers of Mnih et al. 2015 can take."""
+
+
+class Actor(nn.Module):
+    """From observations to the numbers that make an action distribution: logits, or means.
+
+    :param features: features extractor, possibly shared with the critic
+    :param layers: hidden layers
+    :param head: output layer
+    """
+
+    def __init__(self, features: nn.Module, layers: nn.Module, head: nn.Module) -> None:
+        super().__init__()
+        self.features, self.layers, self.head = features, layers, head
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Return ``(N, n_actions)`` or ``(N, d)`` from preprocessed observations."""
+        output: th.Tensor = self.head(self.layers(self.features(observations)))
+        return output
+
+
+class AdvantageNet(nn.Module):
+    """``A(x, a)`` of the stochastic dueling network, for many actions in the same states at once.
+
+    The first layer is linear in state and action, so that the state's share of it is computed only once.
+
+    :param latent_dim: size of the critic's last hidden layer
+    :param action_dim: d
+    :param hidden: units of the one hidden layer
+    :param activation_fn: after it
+    """
+
+    def __init__(self, latent_dim: int, action_dim: int, hidden: int, activation_fn: type[nn.Module]) -> None:
+        super().__init__()
+        self.of_state = nn.Linear(latent_dim, hidden)
+        self.of_action = nn.Linear(action_dim, hidden, bias=False)
+        self.head = nn.Sequential(activation_fn(), nn.Linear(hidden, 1))
+
+    def forward(self, latent: th.Tensor, actions: th.Tensor) -> th.Tensor:
+        """Return ``(m, N)``.
+
+        :param latent: ``(N, latent_dim)``
+        :param actions: ``(m, N, d)``
+        """
+        advantages: th.Tensor = self.head(self.of_state(latent) + self.of_action(actions))
+        return advantages.squeeze(-1)
+
+
+class ACERPolicy(ActorCriticPolicy):
+    """Stable-Baselines3's actor-critic with the critic and the average actor that ACER needs.
+
+    Discrete: the critic gives ``Q(x, ·)``, and ``V(x) = Σ π(a|x) Q(x, a)``. Continuous: a diagonal Gaussian
+    in actions scaled to [-1, 1] where the action space is bounded, and a critic that gives ``V(x)`` and
+    ``A(x, a)``.
+
+    :param learn_std: continuous: whether the standard deviations are learned or stay as they are
+    :param log_std_init: continuous: logarithm of the initial standard deviation; the paper's is that of 0.3
+    :param advantage_hidden: continuous: hidden units of ``A(x, a)``
+    """
+
+    average: Actor
+    average_log_std: nn.Parameter
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        *,
+        learn_std: bool = False,
+        log_std_init: float = float(np.log(0.3)),
+        advantage_hidden: int = 64,
+        **kwargs: Any,
+    ) -> None:
+        self.learn_std = learn_std
+        self.advantage_hidden = advantage_hidden
+        super().__init__(observation_space, action_space, lr_schedule, log_std_init=log_std_init, **kwargs)
+        space = self.action_space
+        # Makes `predict` and the rollout scale actions back; Stable-Baselines3 reserves the word for gSDE.
+        self._squash_output = isinstance(space, spaces.Box) and bool(
+            np.isfinite(space.low).all() and np.isfinite(space.high).all()
+        )
+
+    @property
+    def discrete(self) -> bool:
+        """Whether there is a finite number of actions."""
+        return isinstance(self.action_space, spaces.Discrete)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        latent_dim, space = self.mlp_extractor.latent_dim_vf, self.action_space
+        outputs = int(space.n) if isinstance(space, spaces.Discrete) else 1
+        self.value_net = nn.Linear(latent_dim, outputs)
+        heads: list[nn.Module] = [self.value_net]
+        if not self.discrete:
+            self.log_std.requires_grad_(self.learn_std)
+            dimensions = int(np.prod(space.shape or ()))
+            self.advantage_net = AdvantageNet(
+                latent_dim, dimensions, self.advantage_hidden, self.activation_fn
+            )
+            heads.append(self.advantage_net)
+        if self.ortho_init:
+            for head in heads:
+                head.apply(partial(self.init_weights, gain=1))
+        self.trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        optimizer_class: Any = self.optimizer_class
+        self.optimizer = optimizer_class(self.trained, lr=lr_schedule(1), **self.optimizer_kwargs)
+        self._make_average()
+
+    def _make_average(self) -> None:
+        """Copy the actor; the optimizer, which exists already, does not know the copy."""
+        actor = Actor(self.pi_features_extractor, self.mlp_extractor.policy_net, self.action_net)
+        self.average = copy.deepcopy(actor).requires_grad_(False)
+        pairs = list(zip(self.average.parameters(), actor.parameters(), strict=True))
+        if not self.discrete:
+            self.average_log_std = nn.Parameter(self.log_std.detach().clone(), requires_grad=False)
+            pairs.append((self.average_log_std, self.log_std))
+        # Plain lists: as modules they would be saved twice.
+        self._followers: list[th.Tensor] = [slow for slow, _ in pairs]
+        self._followed: list[th.Tensor] = [fast for _, fast in pairs]
+
+    @th.no_grad()
+    def update_average(self, decay: float) -> None:
+        """Move the average actor: ``θ_a <- α θ_a + (1 - α) θ``."""
+        th._foreach_lerp_(self._followers, [fast.detach() for fast in self._followed], 1 - decay)
+
+    # ----------------------------------------------------------------------------------------------- networks
+
+    def actor(self, observations: th.Tensor) -> th.Tensor:
+        """Return logits ``(N, n_actions)`` or means ``(N, d)`` of raw observations."""
+        features = super(ActorCriticPolicy, self).extract_features(observations, self.pi_features_extractor)
+        output: th.Tensor = self.action_net(self.mlp_extractor.forward_actor(features))
+        return output
+
+    def average_actor(self, observations: th.Tensor) -> th.Tensor:
+        """Return what :meth:`actor` returns, of the average policy."""
+        # Preprocessing (scaling of images, one-hot) comes with the extractor that is named.
+        features = super(ActorCriticPolicy, self).extract_features(observations, self._average_features())
+        output: th.Tensor = self.average.head(self.average.layers(features))
+        return output
+
+    def _average_features(self) -> BaseFeaturesExtractor:
+        extractor = self.average.features
+        assert isinstance(extractor, BaseFeaturesExtractor)
+        return extractor
+
+    def critic_latent(self, observations: th.Tensor) -> th.Tensor:
+        """Return the critic's last hidden layer, ``(N, latent)``."""
+        features = super(ActorCriticPolicy, self).extract_features(observations, self.vf_features_extractor)
+        return self.mlp_extractor.forward_critic(features)
+
+    def actor_and_critic_latent(self, observations: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+        """Return :meth:`actor` and :meth:`critic_latent`, shared features extracted only once."""
+        if not self.share_features_extractor:
+            return self.actor(observations), self.critic_latent(observations)
+        features = super(ActorCriticPolicy, self).extract_features(observations, self.features_extractor)
+        return (
+            self.action_net(self.mlp_extractor.forward_actor(features)),
+            self.mlp_extractor.forward_critic(features),
+        )
+
+    @th.no_grad()
+    def act(self, observations: th.Tensor) -> tuple[Array, Array]:
+        """Draw actions to be taken.
+
+        :param observations: ``(N, *observation)``
+        :return: actions, ``(N,)`` or ``(N, d)``, and what they were drawn from: log-probabilities of all
+            actions, ``(N, n_actions)``, or mean and log σ, ``(N, 2d)``
+        """
+        output = self.actor(observations)
+        if self.discrete:
+            behaviour = output.log_softmax(dim=-1)
+            actions = th.multinomial(behaviour.exp(), 1).squeeze(-1)
+        else:
+            behaviour = th.cat([output, self.log_std.expand_as(output)], dim=-1)
+            actions = self.sample(output)
+        return actions.cpu().numpy(), behaviour.cpu().numpy()
+
+    def sample(self, statistics: th.Tensor, shape: tuple[int, ...] = ()) -> th.Tensor:
+        """Draw continuous actions, ``(*shape, N, d)``.
+
+        :param statistics: means, ``(N, d)``
+        """
+        noise = th.randn((*shape, *statistics.shape), device=statistics.device)
+        return statistics + noise * self.log_std.exp()
+
+    # ----------------------------------------------------------------------------- Stable-Baselines3's words
+
+    def predict_values(self, obs: PyTorchObs) -> th.Tensor:
+        """Return ``V(x)``, ``(N, 1)``."""
+        assert isinstance(obs, th.Tensor)
+        statistics, latent = self.actor_and_critic_latent(obs)
+        values: th.Tensor = self.value_net(latent)
+        if self.discrete:
+            values = (statistics.softmax(dim=-1) * values).sum(dim=-1, keepdim=True)
+        return values
+
+    def action_values(
+        self, obs: th.Tensor, actions: th.Tensor, n_samples: int = 5, dueling: bool = True
+    ) -> th.Tensor:
+        """Return ``Q(x, a)``: exact where discrete, else one draw of ``Q̃(x, a)``.
+
+        :param obs: ``(N, *observation)``
+        :param actions: ``(N,)`` or, scaled as the policy's own, ``(N, d)``
+        :param n_samples: n of the stochastic dueling network
+        :param dueling: as in :class:`~rlexp.algos.acer.ACER`
+        :return: ``(N,)``
+        """
+        statistics, latent = self.actor_and_critic_latent(obs)
+        if self.discrete:
+            values: th.Tensor = self.value_net(latent)
+            return values.gather(-1, actions.long().reshape(-1, 1)).squeeze(-1)
+        draws = self.sample(statistics.detach(), (n_samples,))
+        return self.dueling_values(latent, actions.unsqueeze(0), draws, dueling)[1].squeeze(0)
+
+    def dueling_values(
+        self, latent: th.Tensor, actions: th.Tensor, draws: th.Tensor, dueling: bool = True
+    ) -> tuple[th.Tensor, th.Tensor]:
+        """Return ``V(x)`` of shape ``(N,)`` and ``Q̃(x, a)`` of shape ``(m, N)``.
+
+        :param latent: of the critic, ``(N, latent)``
+        :param actions: ``(m, N, d)``
+        :param draws: ``u_i`` from the policy, ``(n, N, d)``
+        :param dueling: False: two separate heads, with nothing that ties Q to V
+        """
+        values = self.value_net(latent).squeeze(-1)
+        if not dueling:
+            return values, self.advantage_net(latent, actions)
+        advantages = self.advantage_net(latent, th.cat([actions, draws]))
+        return values, stochastic_dueling(values, advantages[: len(actions)], advantages[len(actions) :])
+
+    def forward(self, obs: th.Tensor, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """Return actions, values and the log-probabilities of the actions."""
+        distribution = self.get_distribution(obs)
+        actions = distribution.get_actions(deterministic=deterministic)
+        return actions, self.predict_values(obs), distribution.log_prob(actions)
+
+    def evaluate_actions(
+        self, obs: PyTorchObs, actions: th.Tensor
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
+        """Return values, and log-probabilities and entropy under the present policy."""
+        distribution = self.get_distribution(obs)
+        return self.predict_values(obs), distribution.log_prob(actions), distribution.entropy()
+
+    def get_distribution(self, obs: PyTorchObs) -> Distribution:
+        """Return the distribution that actions are drawn from."""
+        assert isinstance(obs, th.Tensor)
+        output = self.actor(obs)
+        if self.discrete:
+            return self.action_dist.proba_distribution(action_logits=output)
+        return self.action_dist.proba_distribution(output, self.log_std)
+
+    def _predict(self, observation: PyTorchObs, deterministic: bool = False) -> th.Tensor:
+        actions = self.get_distribution(observation).get_actions(deterministic=deterministic)
+        return actions.clamp(-1, 1) if self._squash_output else actions
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        own = {"learn_std": self.learn_std, "advantage_hidden": self.advantage_hidden}
+        return {**super()._get_constructor_parameters(), **own}
+
+
+class ACERCnnPolicy(ACERPolicy):
+    """:class:`ACERPolicy` for images: the convolutions of Mnih et al. 2015, or MinAtar's where those do not fit."""
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        *,
+        features_extractor_class: type[BaseFeaturesExtractor] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if features_extractor_class is None:
+            small = min((observation_space.shape or ())[1:], default=0) < SMALLEST_SCREEN
+            features_extractor_class = ConvTorso if small else NatureCNN
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            features_extractor_class=features_extractor_class,
+            **kwargs,
+        )
