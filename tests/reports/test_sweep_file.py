@@ -106,7 +106,7 @@ def test_shipped_files_are_sound() -> None:
         sweep = sweep_file.load(name)
         assert sweep.rows and sweep.title
     table1 = sweep_file.load("table1")
-    assert table1.seeds == tuple(range(100, 110)) and [row.label for row in table1.rows] == [
+    assert table1.seeds == tuple(range(110, 120)) and [row.label for row in table1.rows] == [
         "PPO",
         "TAM",
         "LCPO",
