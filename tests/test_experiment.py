@@ -28,8 +28,9 @@ _LONG = (
 _DIALOGUES = (
     "env=restaurant",
     "seed=3",
-    "total_episodes=60",
-    "evaluation.every_episodes=20",
+    "total_episodes=null",
+    "total_timesteps=3000",
+    "evaluation.every_timesteps=500",
     "evaluation.episodes=20",
     "logger=none",
     "checkpoint.every_timesteps=100",
@@ -153,7 +154,7 @@ def test_kill_and_resume_is_exact(tmp_path: Path, algo: str) -> None:
     for _ in range(2):
         process = _start(disturbed, *words)
         _wait_for_checkpoint(disturbed, newer_than=seen)
-        time.sleep(random.uniform(0, 0.3))  # any moment will do
+        time.sleep(random.uniform(0, 0.2))  # any moment will do
         process.kill()
         process.wait()
         seen = _newest_checkpoint(disturbed)
@@ -161,8 +162,7 @@ def test_kill_and_resume_is_exact(tmp_path: Path, algo: str) -> None:
     output, _ = process.communicate()
     assert process.returncode == 0, output
     one, other = only_run(undisturbed), only_run(disturbed)
-    assert record.read_record(other)["attempts"] == 3
-    assert "resuming at step" in output or record.read_record(other)["status"] == "finished"
+    assert "resuming at step" in output and record.read_record(other)["attempts"] == 3
     for name in (record.EVALUATIONS, record.METRICS):
         assert _rows(one / name) == _rows(other / name)
     assert _same(_weights(one), _weights(other))
