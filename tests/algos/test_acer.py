@@ -289,7 +289,9 @@ def test_grids() -> None:
 
 def test_numbered_states() -> None:
     env = make_vec_env(lambda: gymnasium.make("FrozenLake-v1"), 2)
-    ACER("MlpPolicy", env, **SMALL).learn(100)
+    model = ACER("MlpPolicy", env, **SMALL).learn(100)
+    actions, _ = model.predict(np.arange(16))
+    assert actions.shape == (16,) and all(model.action_space.contains(int(action)) for action in actions)
 
 
 def test_actions_stay_in_the_box() -> None:
