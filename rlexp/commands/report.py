@@ -191,7 +191,8 @@ def _fidelity_report(
     if names:
         raise UsageError(f"report restaurant_fidelity: '{names[0]}' is one word too many")
     arguments: dict[str, str | int] = {}
-    folder = args.output or Path(settings.pop("output_dir")) / "reports" / fidelity.NAME
+    output_dir = Path(settings.pop("output_dir"))
+    folder = args.output or output_dir / "reports" / fidelity.NAME
     for key, value in settings.items():
         if key not in _FIDELITY_KEYS:
             raise UsageError(

@@ -171,3 +171,10 @@ def test_damaged_run_folder(rlexp, tmp_path: Path, file: str, content: str | Non
     assert expected in result.stderr
     assert "force=true" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_fidelity_report_into_a_folder_of_ones_own(rlexp, tmp_path: Path) -> None:
+    words = ("report", "restaurant_fidelity", "tables=1", "dialogues=2", "--output", "mine")
+    result = rlexp(*words)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "mine" / "restaurant_fidelity.md").is_file()
