@@ -8,10 +8,10 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs fidelity figure-cliffwalk bench-replay clean
+.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity figure-cliffwalk bench-replay clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 setup: $(DONE) ## make the environment in .venv (Python 3.11 or newer)
 
@@ -65,6 +65,10 @@ lcpo-paper: table1 table2 figure4 figure5 ## the whole paper
 lcpo-envs: setup ## beyond the paper: all six benchmark environments
 	$(BIN)/rlexp sweep lcpo_envs
 	$(BIN)/rlexp report lcpo_envs
+
+lcpo-variants: setup ## beyond the paper: decaying learning rate, size of an update
+	$(BIN)/rlexp sweep lcpo_variants
+	$(BIN)/rlexp report lcpo_variants
 
 fidelity: setup ## the restaurant task against the published yardsticks
 	$(BIN)/rlexp report restaurant_fidelity
