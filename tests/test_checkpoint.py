@@ -13,12 +13,12 @@ import pytest
 import torch as th
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO, SAC
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlexp import checkpoint
 from rlexp.envs.episode_replay import EpisodeReplay
+from tests.safe_point import StopAt
 
 _TREE: dict[str, Any] = {
     "tensor": th.arange(6, dtype=th.float32).reshape(2, 3),
@@ -97,22 +97,6 @@ def test_a_checkpoint_that_was_being_written_is_not_seen(tmp_path: Path) -> None
     assert not list(tmp_path.glob(".*")), "leftovers of a kill are swept away"
 
 
-class _StopAt(BaseCallback):
-    """Captures the state at the first safe point after some step, then stops."""
-
-    def __init__(self, step: int) -> None:
-        super().__init__()
-        self.step = step
-        self.state: dict[str, Any] | None = None
-
-    def _on_rollout_start(self) -> None:
-        if self.num_timesteps >= self.step and self.state is None:
-            self.state = checkpoint.capture(self.model)
-
-    def _on_step(self) -> bool:
-        return self.state is None
-
-
 _MAKERS = {
     "ppo": ("CartPole-v1", lambda env: PPO("MlpPolicy", env, n_steps=32, batch_size=16, seed=3), 400),
     "recurrent_ppo": (
@@ -148,7 +132,7 @@ def test_resume_is_exact(tmp_path: Path, name: str, n_envs: int) -> None:
 
     undisturbed = build()
     undisturbed.learn(total)
-    stop = _StopAt(total // 2)
+    stop = StopAt(total // 2)
     build().learn(total, callback=stop)
     assert stop.state is not None
     state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
@@ -174,7 +158,7 @@ def test_a_task_that_is_not_decided_by_its_random_state_is_noticed() -> None:
         env = DummyVecEnv([lambda: EpisodeReplay(Drifting(gymnasium.make("CartPole-v1")))])
         return PPO("MlpPolicy", env, n_steps=16, batch_size=8)
 
-    stop = _StopAt(32)
+    stop = StopAt(32)
     build().learn(100, callback=stop)
     assert stop.state is not None
     with pytest.raises(checkpoint.CheckpointError, match="did not arrive"):

@@ -46,7 +46,7 @@ def explain(error: Exception, hydra: Hydra, overrides: Sequence[str]) -> UsageEr
     except Exception as cause:
         return UsageError(_first_line(cause))
     for override in known:
-        problem = None if _is_group(hydra, override) else _value_problem(hydra, base, override)
+        problem = None if _is_group(hydra, override) else _value_problem(base, override)
         if problem:
             return UsageError(problem)
     return UsageError(_first_line(error))
@@ -98,7 +98,7 @@ def _compose(hydra: Hydra, overrides: list[Override]) -> DictConfig:
     return compose_with(hydra, [str(override.input_line) for override in overrides])
 
 
-def _value_problem(hydra: Hydra, base: DictConfig, override: Override) -> str | None:
+def _value_problem(base: DictConfig, override: Override) -> str | None:
     key = override.key_or_group
     if key.startswith("hydra"):
         return None

@@ -25,6 +25,7 @@ from rlexp.algos.acer.updates import Settings
 from rlexp.envs.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
 from tests.algos.acer_tasks import SMALL, SMALL_NETS, Chain, Grid, Pictures, Reach, make
+from tests.safe_point import StopAt
 
 
 def parameters(model: ACER) -> list[th.Tensor]:
@@ -215,19 +216,6 @@ def test_save_and_load(tmp_path: Path, task: type) -> None:
         other.load_replay_buffer(tmp_path / "memory.npz")
 
 
-class _StopAt(BaseCallback):
-    def __init__(self, step: int) -> None:
-        super().__init__()
-        self.step, self.state = step, None
-
-    def _on_rollout_start(self) -> None:
-        if self.num_timesteps >= self.step and self.state is None:
-            self.state = checkpoint.capture(self.model)
-
-    def _on_step(self) -> bool:
-        return self.state is None
-
-
 @pytest.mark.parametrize("n_envs", [1, 2])
 @pytest.mark.parametrize("task", [Chain, Reach])
 def test_resume_is_exact(tmp_path: Path, task: type, n_envs: int) -> None:
@@ -243,7 +231,7 @@ def test_resume_is_exact(tmp_path: Path, task: type, n_envs: int) -> None:
     undisturbed = build()
     expected = logged(undisturbed)
     undisturbed.learn(600, log_interval=4)
-    first, stop = build(), _StopAt(300)
+    first, stop = build(), StopAt(300)
     rows = logged(first)
     first.learn(600, callback=stop, log_interval=4)
     assert stop.state is not None

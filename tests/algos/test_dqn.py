@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch as th
 from gymnasium import spaces
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
@@ -21,6 +20,7 @@ from rlexp.algos.dqn.policies import DuelingQNetwork
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
 from rlexp.envs.episode_replay import EpisodeReplay
 from tests.conftest import Rlexp, only_run
+from tests.safe_point import StopAt
 
 REPLAYS = ["uniform", "proportional", "rank"]
 SMALL: dict[str, Any] = {
@@ -185,20 +185,6 @@ def test_an_unknown_replay_is_refused() -> None:
         DQN("MlpPolicy", DummyVecEnv([Fork]), replay="greedy")
 
 
-class _StopAt(BaseCallback):
-    def __init__(self, step: int) -> None:
-        super().__init__()
-        self.step = step
-        self.state: dict[str, Any] | None = None
-
-    def _on_rollout_start(self) -> None:
-        if self.num_timesteps >= self.step and self.state is None:
-            self.state = checkpoint.capture(self.model)
-
-    def _on_step(self) -> bool:
-        return self.state is None
-
-
 @pytest.mark.parametrize("n_envs", [1, 2])
 @pytest.mark.parametrize("buffer_size", [101, 2000], ids=["wrapped", "part-filled"])
 @pytest.mark.parametrize("replay", REPLAYS)
@@ -216,7 +202,7 @@ def test_resume_is_exact(tmp_path: Path, replay: str, buffer_size: int, n_envs: 
 
     undisturbed = build()
     undisturbed.learn(330)
-    stop = _StopAt(165)
+    stop = StopAt(165)
     build().learn(330, callback=stop)
     assert stop.state is not None
     state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))

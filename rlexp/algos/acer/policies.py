@@ -17,6 +17,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 
 from rlexp.losses.acer import stochastic_dueling
+from rlexp.networks.policies import DistributionPolicy
 from rlexp.networks.torso import ConvTorso
 
 Array = npt.NDArray[Any]
@@ -70,7 +71,7 @@ class AdvantageNet(nn.Module):
         return advantages.squeeze(-1)
 
 
-class ACERPolicy(ActorCriticPolicy):
+class ACERPolicy(DistributionPolicy):
     """Stable-Baselines3's actor-critic with the critic and the average actor that ACER needs.
 
     Discrete: the critic gives ``Q(x, ·)``, and ``V(x) = Σ π(a|x) Q(x, a)``. Continuous: a diagonal Gaussian
@@ -252,19 +253,6 @@ class ACERPolicy(ActorCriticPolicy):
             return values, self.advantage_net(latent, actions)
         advantages = self.advantage_net(latent, th.cat([actions, draws]))
         return values, stochastic_dueling(values, advantages[: len(actions)], advantages[len(actions) :])
-
-    def forward(self, obs: th.Tensor, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Return actions, values and the log-probabilities of the actions."""
-        distribution = self.get_distribution(obs)
-        actions = distribution.get_actions(deterministic=deterministic)
-        return actions, self.predict_values(obs), distribution.log_prob(actions)
-
-    def evaluate_actions(
-        self, obs: PyTorchObs, actions: th.Tensor
-    ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
-        """Return values, and log-probabilities and entropy under the present policy."""
-        distribution = self.get_distribution(obs)
-        return self.predict_values(obs), distribution.log_prob(actions), distribution.entropy()
 
     def get_distribution(self, obs: PyTorchObs) -> Distribution:
         """Return the distribution that actions are drawn from."""

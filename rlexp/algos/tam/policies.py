@@ -6,11 +6,11 @@ from typing import Any
 
 import torch as th
 from stable_baselines3.common.distributions import Distribution
-from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import nn
 
 from rlexp.losses.tam import useful_actions
+from rlexp.networks.policies import DistributionPolicy
 
 BLOCKED = -1e8
 """Logit of a blocked action: its probability is 0, its log-probability finite."""
@@ -35,7 +35,7 @@ class UserModel(nn.Module):
         return predictions
 
 
-class MaskedPolicy(ActorCriticPolicy):
+class MaskedPolicy(DistributionPolicy):
     """Stable-Baselines3's actor-critic with a user model in front of its actions.
 
     The mask is a function of the observation, so it is the same when an action is taken and when its
@@ -74,16 +74,3 @@ class MaskedPolicy(ActorCriticPolicy):
             useful = useful_actions(predictions, self.termination_threshold, self.similarity_threshold)
             logits = logits.masked_fill(~useful, BLOCKED)
         return self.action_dist.proba_distribution(action_logits=logits)
-
-    def forward(self, obs: th.Tensor, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Return actions, values and the log-probabilities of the actions."""
-        distribution = self.get_distribution(obs)
-        actions = distribution.get_actions(deterministic=deterministic)
-        return actions, self.predict_values(obs), distribution.log_prob(actions)
-
-    def evaluate_actions(
-        self, obs: PyTorchObs, actions: th.Tensor
-    ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
-        """Return values, and log-probabilities and entropy under the present policy."""
-        distribution = self.get_distribution(obs)
-        return self.predict_values(obs), distribution.log_prob(actions), distribution.entropy()

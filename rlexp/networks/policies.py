@@ -1,0 +1,27 @@
+"""An actor-critic whose distribution and values each have one way to be computed."""
+
+from __future__ import annotations
+
+import torch as th
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import PyTorchObs
+
+
+class DistributionPolicy(ActorCriticPolicy):
+    """Stable-Baselines3's actor-critic, acting and evaluating through ``get_distribution`` and ``predict_values``.
+
+    A subclass that changes one of the two changes acting and learning alike.
+    """
+
+    def forward(self, obs: th.Tensor, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """Return actions, values and the log-probabilities of the actions."""
+        distribution = self.get_distribution(obs)
+        actions = distribution.get_actions(deterministic=deterministic)
+        return actions, self.predict_values(obs), distribution.log_prob(actions)
+
+    def evaluate_actions(
+        self, obs: PyTorchObs, actions: th.Tensor
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
+        """Return values, and log-probabilities and entropy under the present policy."""
+        distribution = self.get_distribution(obs)
+        return self.predict_values(obs), distribution.log_prob(actions), distribution.entropy()
