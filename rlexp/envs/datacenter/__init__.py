@@ -1,0 +1,15 @@
+"""Two-zone data-centre cooling: 15-minute steps through a year, server load and time of day hidden.
+
+The case study of Biemann et al. 2021 (doi 10.1145/3486611.3488730) on the two-zone building of Moriyama et al. 2018
+(arXiv:1808.10427). One room per file::
+
+    packages  fetch                   what comes from outside, and how it is had
+    weather  model                    years of weather; the building, and what is changed in it
+    worker  engine                    the EnergyPlus engine in a process of its own, stepped over two pipes
+    psychrometrics  plant  constants  the surrogate's physics, compiled, and its identified constants
+    surrogate                         the same year without the engine
+    task                              rewards, scalings, bounds, calendar
+    controllers                       reference controllers
+    env                               the task as a gymnasium environment
+    identify  fidelity                how the constants were found; how close all this comes to the reference
+"""

@@ -1,0 +1,88 @@
+"""The surrogate's constants, found by ``python -m rlexp.envs.datacenter.identify``; SI units, powers in watts."""
+
+from __future__ import annotations
+
+ZONE: tuple[dict[str, float], dict[str, float]] = (
+    {
+        "design_power": 46452.0,  # 200 W/m2, building model
+        "air_capacity": 3805700.0,
+        "fast_coupling": 399.3,
+        "fast_capacity": 1856500.0,
+        "slow_coupling": 395.17,
+        "slow_capacity": 86219000.0,
+        "outdoor_coupling": 152.09,
+        "gain": -820.38,
+        "floor_coupling": 5000.0,
+        "plenum_outdoor": 29.372,
+        "floor_ground": 997.75,
+        "floor_capacity": 1800200.0,
+        "air_mass": 1135.0,  # volume of the zone, building model
+        "largest_flow": 6.2442,
+        "fan_0": 784.67,
+        "fan_1": 110.41,
+        "fan_2": -31.045,
+        "fan_3": 8.0216,
+        "economiser_limit": 23.0,  # building model, as the five that follow
+        "direct_limit": 18.0,
+        "indirect_wet_from": 20.0,
+        "indirect_dry_until": 50.0,
+        "indirect_dry": 0.7194,
+        "indirect_wet": 0.805,
+        "secondary_fan": 1461.0,
+        "secondary_pump": 1098.0,
+        "manager_gain": 3391.0,
+        "manager_offset": 0.13771,
+        "mixing_offset": -0.15276,
+    },
+    {
+        "design_power": 51816.0,
+        "air_capacity": 4897500.0,
+        "fast_coupling": 450.55,
+        "fast_capacity": 3376000.0,
+        "slow_coupling": 278.14,
+        "slow_capacity": 824380000.0,
+        "outdoor_coupling": 162.71,
+        "gain": -939.66,
+        "floor_coupling": 5000.0,
+        "plenum_outdoor": 31.398,
+        "floor_ground": 1126.9,
+        "floor_capacity": 1099200.0,
+        "air_mass": 1266.0,
+        "largest_flow": 6.9998,
+        "fan_0": 879.76,
+        "fan_1": 110.0,
+        "fan_2": -27.585,
+        "fan_3": 6.3773,
+        "economiser_limit": 16.0,
+        "direct_limit": 20.0,
+        "indirect_wet_from": 22.0,
+        "indirect_dry_until": 35.0,
+        "indirect_dry": 0.7194,
+        "indirect_wet": 0.805,
+        "secondary_fan": 1637.1,
+        "secondary_pump": 1231.6,
+        "manager_gain": 3763.3,
+        "manager_offset": 0.16645,
+        "mixing_offset": -0.18236,
+    },
+)
+"""West and east, in the order of rlexp.envs.datacenter.plant."""
+
+SHARED: dict[str, float] = {
+    "dx_0": 0.37773,
+    "dx_wet_bulb": -0.0027524,
+    "dx_outdoor": -0.0053484,
+    "dx_outdoor_2": 0.00020848,
+    "dx_apparatus": -0.6778,
+    "dx_largest": 134010.0,
+    "chiller_0": 0.12928,
+    "chiller_wet_bulb": 0.0015737,
+    "chilled_pump": 0.063497,
+    "condenser_pump": 5233.6,
+    "tower_fan": 5759.8,
+    "tower_0": -0.32332,
+    "tower_wet_bulb": 0.39028,
+    "tower_setpoint": -0.39992,
+    "tower_load": -1.0678e-05,
+}
+"""In the order of rlexp.envs.datacenter.plant."""
