@@ -1,0 +1,5 @@
+"""Behaviour cloning."""
+
+from rlexp.algos.bc.bc import BC
+
+__all__ = ["BC"]

@@ -1,0 +1,266 @@
+"""Behaviour cloning: supervised learning of what demonstrations do, with or without a memory."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+
+from rlexp.algos.demonstrated import Given, episodes_for
+from rlexp.algos.r2d2.policies import RecurrentPolicy, State
+from rlexp.buffers.demonstrations import Episode
+from rlexp.buffers.sequence_builder import Sequences, Window, cut_episodes, take
+from rlexp.buffers.sequence_store import SequenceSample, tensors
+from rlexp.errors import UsageError
+from rlexp.losses.imitation import agreement, cloning_loss
+from rlexp.losses.sequences import l2_penalty, valid_steps
+
+Array = npt.NDArray[Any]
+_LOG_EVERY = 10  # rounds
+
+
+class BC(BaseAlgorithm):
+    """Behaviour cloning: ``BC("MlpPolicy", env, demonstrations="file.npz").learn(100_000)``.
+
+    It takes no step in the environment, which only says what observations and actions look like. ``num_timesteps``
+    counts the demonstrated steps looked at, those of every batch.
+
+    :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, all of them :class:`RecurrentPolicy`
+    :param env: discrete actions
+    :param demonstrations: file of ``rlexp demos``, or what was read from it
+    :param demonstration_episodes: only the first so many; None: all
+    :param validation_share: of the episodes, the last ones, which are only measured
+    :param learning_rate: of Adam
+    :param batch_size: sequences per update
+    :param sequence_length: as in :class:`~rlexp.algos.r2d2.R2D2`; likewise ``burn_in`` and ``period``
+    :param l2_coef: weight of the sum of squares of all parameters
+    :param max_grad_norm: gradients longer than this are cut to it
+    :param updates_per_round: updates between two safe points
+    :param head_arch: see :class:`~rlexp.networks.recurrent.RecurrentNet`; likewise ``previous_action``,
+        ``previous_reward``
+    :param stats_window_size: as in Stable-Baselines3; likewise the words below it
+    :raises UsageError: when a setting or a space cannot work
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": RecurrentPolicy,
+        "CnnPolicy": RecurrentPolicy,
+        "MultiInputPolicy": RecurrentPolicy,
+    }
+    reads_rewards = True
+    policy: RecurrentPolicy
+
+    def __init__(
+        self,
+        policy: str | type[RecurrentPolicy],
+        env: GymEnv | str,
+        demonstrations: Given | None = None,
+        demonstration_episodes: int | None = None,
+        validation_share: float = 0.1,
+        learning_rate: float | Schedule = 1e-3,
+        batch_size: int = 32,
+        sequence_length: int = 40,
+        burn_in: int = 0,
+        period: int | None = None,
+        l2_coef: float = 0.0,
+        max_grad_norm: float = 10.0,
+        updates_per_round: int = 10,
+        head_arch: list[int] | None = None,
+        previous_action: bool = False,
+        previous_reward: bool = False,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: th.device | str = "auto",
+        _init_setup_model: bool = True,
+    ) -> None:
+        if isinstance(policy, str) and policy not in self.policy_aliases:
+            raise UsageError(f"policy: '{policy}' given, BC knows {', '.join(self.policy_aliases)}")
+        net_words = {
+            "dueling": False,
+            "with_target": False,
+            "head_arch": head_arch,
+            "previous_action": previous_action,
+            "previous_reward": previous_reward,
+        }
+        super().__init__(
+            policy,
+            env,
+            learning_rate,
+            policy_kwargs={**(policy_kwargs or {}), **net_words},
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            verbose=verbose,
+            device=device,
+            seed=seed,
+            support_multi_env=True,
+            supported_action_spaces=(spaces.Discrete,),
+        )
+        self.demonstrations = demonstrations
+        self.demonstration_episodes = demonstration_episodes
+        self.validation_share = validation_share
+        self.batch_size = batch_size
+        self.sequence_length = sequence_length
+        self.burn_in = burn_in
+        self.period = period
+        self.l2_coef = l2_coef
+        self.max_grad_norm = max_grad_norm
+        self.updates_per_round = updates_per_round
+        if _init_setup_model:
+            self._setup_model()
+
+    @staticmethod
+    def policy_for(observation_space: spaces.Space[Any]) -> str:
+        """Return the policy that fits some observations."""
+        if isinstance(observation_space, spaces.Dict):
+            return "MultiInputPolicy"
+        return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
+
+    def _setup_model(self) -> None:
+        if not 0 <= self.validation_share < 1:
+            raise UsageError(f"validation_share: {self.validation_share} given, must be from 0 to below 1")
+        self.window  # noqa: B018  (refuses what contradicts itself)
+        self._setup_lr_schedule()
+        self.set_random_seed(self.seed)
+        self.policy = self.policy_class(  # type: ignore[assignment]
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        ).to(self.device)
+        self._training: Sequences | None = None
+        self._validation: SequenceSample | None = None
+
+    @property
+    def window(self) -> Window:
+        """How episodes are cut."""
+        half = max(self.burn_in, self.sequence_length // 2, 1)
+        return Window(self.burn_in, self.sequence_length, half if self.period is None else self.period)
+
+    # ------------------------------------------------------------------------------------------------ learning
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int | None = _LOG_EVERY,
+        tb_log_name: str = "BC",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        """Learn until so many demonstrated steps have been looked at.
+
+        :param log_interval: rounds between two rows of the log, counted from the very beginning
+        """
+        self._take_demonstrations()
+        total_timesteps, callback = self._setup_learn(
+            total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar
+        )
+        callback.on_training_start(locals(), globals())
+        while self.num_timesteps < total_timesteps:
+            callback.on_rollout_start()
+            looked_at = self.train()
+            self.num_timesteps += looked_at
+            self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
+            # No environment was stepped: there are no episodes to count.
+            callback.update_locals({"dones": [], "infos": [], "rewards": [], "self": self})
+            if not callback.on_step():
+                break
+            callback.on_rollout_end()
+            if log_interval and self._n_updates // self.updates_per_round % log_interval == 0:
+                self._dump()
+        callback.on_training_end()
+        return self
+
+    def train(self) -> int:
+        """Do one round of updates.
+
+        :return: steps looked at
+        """
+        assert self._training is not None
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        looked_at = 0
+        n = len(self._training)
+        for _ in range(self.updates_per_round):
+            batch = self._batch(take(self._training, np.random.randint(n, size=self.batch_size)))
+            loss, share = self._loss(batch)
+            objective = loss
+            if self.l2_coef > 0:
+                objective = loss + self.l2_coef * l2_penalty(self.policy.q_net.parameters())
+            self.policy.optimizer.zero_grad()
+            objective.backward()  # type: ignore[no-untyped-call]
+            th.nn.utils.clip_grad_norm_(self.policy.q_net.parameters(), self.max_grad_norm)
+            self.policy.optimizer.step()
+            looked_at += int(batch.lengths.sum())
+            self.logger.record_mean("train/loss", loss.item())
+            self.logger.record_mean("train/agreement", share.item())
+        self._n_updates += self.updates_per_round
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        return looked_at
+
+    def _loss(self, batch: SequenceSample) -> tuple[th.Tensor, th.Tensor]:
+        logits = self.policy.q_net.unroll(
+            batch.observations,
+            batch.last_actions,
+            batch.last_rewards,
+            batch.states,
+            batch.burnt,
+            self.burn_in,
+        )[:-1]
+        actions = batch.last_actions[self.burn_in + 1 :].clamp(max=logits.shape[-1] - 1)
+        valid = valid_steps(len(actions), batch.lengths)
+        return cloning_loss(logits, actions, valid), agreement(logits, actions, valid)
+
+    def _dump(self) -> None:
+        if self._validation is not None:
+            self.policy.set_training_mode(False)
+            with th.inference_mode():
+                loss, share = self._loss(self._validation)
+            self.logger.record("validation/loss", loss.item())
+            self.logger.record("validation/agreement", share.item())
+        self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
+        self.logger.dump(step=self.num_timesteps)
+
+    def _take_demonstrations(self) -> None:
+        if self._training is not None:
+            return
+        assert self.env is not None
+        episodes = episodes_for(self.demonstrations, self.demonstration_episodes, self.env, "BC")
+        held_back = int(len(episodes) * self.validation_share)
+        learned = episodes[: len(episodes) - held_back]
+        self._training = self._cut(learned)
+        if held_back:
+            self._validation = self._batch(self._cut(episodes[len(learned) :]))
+
+    def _cut(self, episodes: tuple[Episode, ...]) -> Sequences:
+        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
+        return cut_episodes(episodes, self.window, self.observation_space, n_actions, self.policy.state_size)
+
+    def _batch(self, sequences: Sequences) -> SequenceSample:
+        n = len(sequences)
+        return tensors(sequences, np.ones(n), np.ones(n, bool), self.burn_in, self.device)
+
+    # ------------------------------------------------------------------------------------------- acting, state
+
+    def predict(
+        self,
+        observation: Array | dict[str, Array],
+        state: State | None = None,
+        episode_start: Array | None = None,
+        deterministic: bool = False,
+        rewards: Array | None = None,
+    ) -> tuple[Array, State | None]:
+        """Act; see :meth:`RecurrentPolicy.predict`."""
+        return self.policy.predict(observation, state, episode_start, deterministic, rewards)
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        return ["policy", "policy.optimizer"], []
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "demonstrations", "_training", "_validation"]

@@ -1,0 +1,62 @@
+"""What every learner from demonstrations does with them: take a file or the object, check it, bring it into shape."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecEnv, VecTransposeImage, is_vecenv_wrapped
+
+from rlexp.buffers.demonstrations import Demonstrations, Episode, read
+from rlexp.errors import UsageError
+
+Given = str | PathLike[str] | Demonstrations
+
+
+def episodes_for(given: Given | None, first: int | None, env: VecEnv, algorithm: str) -> tuple[Episode, ...]:
+    """Return demonstrated episodes with observations as the algorithm sees them.
+
+    :param given: a file, or what was read from one
+    :param first: only so many; None: all
+    :param env: the algorithm's, whose wrapper may have turned pictures round
+    :param algorithm: its name, for messages
+    :raises UsageError: when there are none, the file is unusable, or they are of a task with other spaces
+    """
+    if given is None:
+        raise UsageError(
+            f"demonstrations: none given, {algorithm} learns from them; rlexp demos records some"
+        )
+    found = given if isinstance(given, Demonstrations) else read(given)
+    source = "demonstrations" if isinstance(given, Demonstrations) else f"demonstrations: {given}"
+    turned = is_vecenv_wrapped(env, VecTransposeImage)
+    space = env.observation_space
+    if turned:
+        space = _inner(env).observation_space
+    found.require(space, env.action_space, source)
+    episodes = found.episodes if first is None else found.episodes[:first]
+    if first is not None and first > len(found.episodes):
+        raise UsageError(f"demonstration_episodes: {first} given, {source} holds {len(found.episodes)}")
+    return tuple(_turned(episode, env) for episode in episodes) if turned else episodes
+
+
+def _inner(env: VecEnv) -> VecEnv:
+    """Return what the wrapper that turns pictures round is wrapped around."""
+    while not isinstance(env, VecTransposeImage):
+        env = env.venv  # type: ignore[attr-defined]
+    return env.venv
+
+
+def _turned(episode: Episode, env: VecEnv) -> Episode:
+    space = env.observation_space
+
+    def turn(array: Any, wanted: spaces.Space[Any]) -> Any:
+        return array if array.shape[1:] == wanted.shape else np.moveaxis(array, -1, 1)
+
+    observations: Any = episode.observations
+    if isinstance(space, spaces.Dict):
+        observations = {key: turn(part, space[key]) for key, part in observations.items()}
+    else:
+        observations = turn(observations, space)
+    return Episode(observations, episode.actions, episode.rewards, episode.terminated, episode.truncated)

@@ -1,0 +1,400 @@
+"""R2D2 (Kapturowski et al. 2019, "Recurrent experience replay in distributed reinforcement learning", ICLR)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.utils import LinearSchedule
+
+from rlexp.algos.r2d2.actor import Actor, epsilon_ladder
+from rlexp.algos.r2d2.learner import Info, Learner, Settings
+from rlexp.algos.r2d2.policies import RecurrentPolicy, State
+from rlexp.buffers.sequence_builder import Window
+from rlexp.buffers.sequence_store import SCHEMES, MixedSequences, PrioritizedSequences, tensors
+from rlexp.errors import UsageError, did_you_mean
+
+Array = npt.NDArray[Any]
+
+
+class R2D2(OffPolicyAlgorithm):
+    """Recurrent replay: ``R2D2("MlpPolicy", env).learn(50_000)``.
+
+    Double Q-learning on sequences with stored recurrent states, burn-in, n-step targets of rescaled values and
+    prioritized replay.
+
+    :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, all of them :class:`RecurrentPolicy`
+    :param env: discrete actions
+    :param learning_rate: of Adam
+    :param buffer_size: steps remembered, ``buffer_size / period`` sequences
+    :param learning_starts: steps at random before the first update
+    :param batch_size: sequences per update
+    :param sequence_length: steps of a sequence to learn from
+    :param burn_in: steps before them that only refresh the recurrent state
+    :param period: steps between the beginnings of two sequences; None: half the length, but no less than ``burn_in``
+    :param n_steps: rewards before the value is bootstrapped
+    :param gamma: discount factor
+    :param double_q: see :class:`~rlexp.algos.r2d2.learner.Settings`; likewise ``rescale_epsilon``, ``td_clip``,
+        ``eta``, ``max_grad_norm`` and ``tau``
+    :param target_update_interval: updates between two of the target network
+    :param replay: ``"proportional"`` or ``"rank"``
+    :param alpha: see :class:`~rlexp.buffers.sequence_store.PrioritizedSequences`; likewise ``beta`` and
+        ``priority_epsilon``
+    :param initial_priorities: ``"computed"``: of new sequences as the learner would report them; ``"max"``: the largest
+        so far
+    :param dueling: see :class:`~rlexp.networks.recurrent.RecurrentNet`; likewise ``head_arch``, ``previous_action``,
+        ``previous_reward``
+    :param train_freq: steps of every environment between updates
+    :param gradient_steps: updates each time; -1: as many as steps were taken
+    :param exploration_initial_eps: as in Stable-Baselines3's DQN, likewise ``exploration_final_eps`` and
+        ``exploration_fraction``
+    :param ladder_base: each environment explores at a constant rate of its own, see
+        :func:`~rlexp.algos.r2d2.actor.epsilon_ladder`; None: all at the same, falling one
+    :param ladder_exponent: likewise
+    :param stats_window_size: as in DQN; likewise the words below it
+    :raises UsageError: when a setting or a space cannot work
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": RecurrentPolicy,
+        "CnnPolicy": RecurrentPolicy,
+        "MultiInputPolicy": RecurrentPolicy,
+    }
+    reads_rewards = True
+    """``predict`` takes ``rewards=``, the rewards that came with the observations."""
+    policy: RecurrentPolicy
+    replay_buffer: MixedSequences  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        policy: str | type[RecurrentPolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 5e-4,
+        buffer_size: int = 100_000,
+        learning_starts: int = 1000,
+        batch_size: int = 64,
+        sequence_length: int = 40,
+        burn_in: int = 2,
+        period: int | None = None,
+        n_steps: int = 5,
+        gamma: float = 0.997,
+        double_q: bool = True,
+        rescale_epsilon: float | None = 1e-3,
+        td_clip: float | None = None,
+        eta: float = 0.9,
+        max_grad_norm: float = 40.0,
+        target_update_interval: int = 400,
+        tau: float = 1.0,
+        replay: str = "proportional",
+        alpha: float = 0.9,
+        beta: float = 0.6,
+        priority_epsilon: float = 1e-6,
+        initial_priorities: str = "computed",
+        dueling: bool = True,
+        head_arch: list[int] | None = None,
+        previous_action: bool = True,
+        previous_reward: bool = True,
+        train_freq: int = 8,
+        gradient_steps: int = 1,
+        exploration_initial_eps: float = 1.0,
+        exploration_final_eps: float = 0.05,
+        exploration_fraction: float = 0.1,
+        ladder_base: float | None = None,
+        ladder_exponent: float = 7.0,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: th.device | str = "auto",
+        _init_setup_model: bool = True,
+    ) -> None:
+        if isinstance(policy, str) and policy not in self.policy_aliases:
+            raise UsageError(
+                f"policy: '{policy}' given, {type(self).__name__} knows {', '.join(self.policy_aliases)}"
+            )
+        net_words = {
+            "dueling": dueling,
+            "head_arch": head_arch,
+            "previous_action": previous_action,
+            "previous_reward": previous_reward,
+        }
+        super().__init__(
+            policy,
+            env,
+            learning_rate,
+            buffer_size=buffer_size,
+            learning_starts=learning_starts,
+            batch_size=batch_size,
+            tau=tau,
+            gamma=gamma,
+            train_freq=train_freq,
+            gradient_steps=gradient_steps,
+            n_steps=n_steps,
+            policy_kwargs={**(policy_kwargs or {}), **net_words},
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            verbose=verbose,
+            device=device,
+            seed=seed,
+            sde_support=False,
+            supported_action_spaces=(spaces.Discrete,),
+            support_multi_env=True,
+        )
+        self.sequence_length = sequence_length
+        self.burn_in = burn_in
+        self.period = period
+        self.double_q = double_q
+        self.rescale_epsilon = rescale_epsilon
+        self.td_clip = td_clip
+        self.eta = eta
+        self.max_grad_norm = max_grad_norm
+        self.target_update_interval = target_update_interval
+        self.replay = replay
+        self.alpha = alpha
+        self.beta = beta
+        self.priority_epsilon = priority_epsilon
+        self.initial_priorities = initial_priorities
+        self.exploration_initial_eps = exploration_initial_eps
+        self.exploration_final_eps = exploration_final_eps
+        self.exploration_fraction = exploration_fraction
+        self.ladder_base = ladder_base
+        self.ladder_exponent = ladder_exponent
+        self.exploration_rate = exploration_initial_eps
+        if _init_setup_model:
+            self._setup_model()
+
+    @staticmethod
+    def policy_for(observation_space: spaces.Space[Any]) -> str:
+        """Return the policy that fits some observations."""
+        if isinstance(observation_space, spaces.Dict):
+            return "MultiInputPolicy"
+        return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
+
+    # ------------------------------------------------------------------------------------------------- set-up
+
+    def _setup_model(self) -> None:
+        self._check()
+        self._setup_lr_schedule()
+        self.set_random_seed(self.seed)
+        self._convert_train_freq()
+        policy = self.policy_class(
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        )
+        self.policy = policy.to(self.device)  # type: ignore[assignment]
+        self.exploration_schedule = LinearSchedule(
+            self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
+        )
+        self.learner = Learner(self.policy, self._settings())
+        self.acting = Actor(self.policy, self.n_envs, self.window)
+        self.replay_buffer = self._make_replay()
+
+    def _check(self) -> None:
+        if isinstance(self.action_space, spaces.Discrete) and self.action_space.start != 0:
+            raise UsageError(
+                f"{type(self).__name__} needs actions that are numbered from 0, the task has {self.action_space}"
+            )
+        if self._vec_normalize_env is not None:
+            raise UsageError(
+                f"{type(self).__name__} takes observations and rewards as they are, no VecNormalize"
+            )
+        for name, given, allowed in (
+            ("replay", self.replay, SCHEMES),
+            ("initial_priorities", self.initial_priorities, ("computed", "max")),
+        ):
+            if given not in allowed:
+                raise UsageError(
+                    f"{name}: '{given}' given, allowed are {', '.join(allowed)}{did_you_mean(given, allowed)}"
+                )
+        least = self.n_envs * (1 + self.sequence_length // self.window.period)
+        if self.buffer_size // self.window.period < least:
+            raise UsageError(
+                f"buffer_size: {self.buffer_size} given, must be at least {least * self.window.period} for "
+                f"{self.n_envs} environments and sequences of {self.sequence_length} steps"
+            )
+
+    @property
+    def window(self) -> Window:
+        """How episodes are cut."""
+        half = max(self.burn_in, self.sequence_length // 2, 1)
+        return Window(self.burn_in, self.sequence_length, half if self.period is None else self.period)
+
+    def _settings(self) -> Settings:
+        names = (name for name in Settings.__dataclass_fields__ if hasattr(self, name))
+        return Settings(**{name: getattr(self, name) for name in names})
+
+    def _make_store(self, capacity: int, priority_epsilon: float) -> PrioritizedSequences:
+        return PrioritizedSequences(
+            capacity,
+            self.window,
+            self.observation_space,
+            int(self.action_space.n),  # type: ignore[attr-defined]
+            self.policy.state_size,
+            self.replay,
+            self.alpha,
+            self.beta,
+            priority_epsilon,
+        )
+
+    def _make_replay(self) -> MixedSequences:
+        agent = self._make_store(self.buffer_size // self.window.period, self.priority_epsilon)
+        return MixedSequences(agent, None, 0.0, self.device)
+
+    def _setup_learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        reset_num_timesteps: bool = True,
+        *args: Any,
+        **words: Any,
+    ) -> Any:
+        begins_anew = reset_num_timesteps or self._last_obs is None
+        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **words)
+        if begins_anew:  # the tasks have been reset in the middle of whatever they were doing
+            self.acting.begin(self._last_obs)  # type: ignore[arg-type]
+        return found
+
+    # ------------------------------------------------------------------------------------------------- acting
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[Array, Array]:
+        """Act in every environment; before learning starts at random, the recurrent state being kept all the same."""
+        epsilons: Array | float = 1.0
+        if self.num_timesteps >= learning_starts:
+            epsilons = self.exploration_rate
+            if self.ladder_base is not None:
+                epsilons = epsilon_ladder(n_envs, self.ladder_base, self.ladder_exponent)
+        assert self._last_obs is not None
+        actions = self.acting.act(self._last_obs, epsilons)
+        return actions, actions
+
+    def _store_transition(  # type: ignore[override]
+        self,
+        replay_buffer: MixedSequences,
+        buffer_action: Array,
+        new_obs: Array | dict[str, Array],
+        reward: Array,
+        dones: Array,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Remember one step of every environment, and store what became complete."""
+        complete = self.acting.observe(reward, dones, infos, new_obs)
+        self._last_obs = new_obs
+        if complete is None:
+            return
+        priorities = None
+        if self.initial_priorities == "computed":
+            n = len(complete)
+            batch = tensors(complete, np.ones(n), np.zeros(n, bool), self.burn_in, self.device)
+            priorities = self.learner.priorities(batch)
+        replay_buffer.agent.add(complete, priorities)
+
+    def _on_step(self) -> None:
+        self.exploration_rate = self.exploration_schedule(self._current_progress_remaining)
+        if self.ladder_base is None:
+            self.logger.record("rollout/exploration_rate", self.exploration_rate)
+
+    def predict(
+        self,
+        observation: Array | dict[str, Array],
+        state: State | None = None,
+        episode_start: Array | None = None,
+        deterministic: bool = False,
+        rewards: Array | None = None,
+    ) -> tuple[Array, State | None]:
+        """Act, at random with the exploration rate unless deterministic; see :meth:`RecurrentPolicy.predict`."""
+        actions, after = self.policy.predict(observation, state, episode_start, True, rewards)
+        if deterministic:
+            return actions, after
+        assert after is not None
+        chosen = np.atleast_1d(actions).copy()
+        for place in np.flatnonzero(np.random.random_sample(len(chosen)) < self.exploration_rate):
+            chosen[place] = self.action_space.sample()
+        return (chosen if np.ndim(actions) else chosen[0]), (after[0], chosen)
+
+    # ------------------------------------------------------------------------------------------------ learning
+
+    def train(self, gradient_steps: int, batch_size: int = 64) -> None:
+        """Do some updates, each on a batch of its own."""
+        if len(self.replay_buffer.agent) == 0 and self.replay_buffer.demonstrations is None:
+            return  # no sequence is complete yet
+        self._learn_from_replay(gradient_steps, batch_size, None)
+
+    def _learn_from_replay(self, updates: int, batch_size: int, share: float | None) -> None:
+        """Do updates on batches with some share of demonstrations; None: the usual one."""
+        self._update_learning_rate(self.policy.optimizer)
+        self.learner.updates = self._n_updates
+        infos: list[Info] = []
+        for _ in range(updates):
+            drawn = self.replay_buffer.sample(batch_size, share)
+            priorities, info = self.learner.update(drawn.sample)
+            self.replay_buffer.update_priorities(drawn, priorities)
+            infos.append(info)
+        self._n_updates += updates
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        for name in infos[0]:
+            self.logger.record_mean(f"train/{name}", th.stack([info[name] for info in infos]).mean().item())
+        self._log_replay()
+
+    def _log_replay(self) -> None:
+        replay = self.replay_buffer
+        self.logger.record("replay/sequences", len(replay.agent))
+        self.logger.record("replay/agent_draws", replay.agent_draws)
+        self.logger.record("replay/max_priority", replay.agent.max_priority)
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 10,
+        tb_log_name: str = "",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        """Learn as every Stable-Baselines3 algorithm does; see :class:`stable_baselines3.DQN`."""
+        name = tb_log_name or type(self).__name__
+        return super().learn(total_timesteps, callback, log_interval, name, reset_num_timesteps, progress_bar)
+
+    # -------------------------------------------------------------------------------------------------- state
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        return ["policy", "policy.optimizer"], []
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "acting", "learner", "replay_buffer"]
+
+    def save_replay_buffer(self, path: Any) -> None:
+        """Not offered: what learning on needs is in a run's checkpoints.
+
+        :raises NotImplementedError: always
+        """
+        raise NotImplementedError("R2D2 keeps its replay in a run's checkpoints")
+
+    def load_replay_buffer(self, path: str | Path | Any, truncate_last_traj: bool = True) -> None:
+        """Not offered, likewise.
+
+        :raises NotImplementedError: always
+        """
+        raise NotImplementedError("R2D2 keeps its replay in a run's checkpoints")
+
+    def checkpoint_state(self) -> dict[str, Any]:
+        """Return what learning on needs beyond Stable-Baselines3's own state: replay, memories, exploration rate."""
+        return {
+            "replay": self.replay_buffer.checkpoint_state(),
+            "actor": self.acting.state(),
+            "exploration_rate": self.exploration_rate,
+        }
+
+    def load_checkpoint_state(self, state: dict[str, Any]) -> None:
+        """Take back a state."""
+        self.replay_buffer.load_checkpoint_state(state["replay"])
+        self.acting.load_state(state["actor"])
+        self.exploration_rate = state["exploration_rate"]

@@ -1,0 +1,199 @@
+"""One prioritized replay for the agent's transitions and for demonstrations that are never overwritten (DQfD)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecNormalize
+
+from rlexp.buffers.demonstrations import Episode
+from rlexp.buffers.priorities import Proportional
+from rlexp.buffers.prioritized import PrioritizedReplayBuffer
+from rlexp.buffers.replay import Array, Indices, NStepReplay, NStepSamples, Tensors
+
+
+class OneStep(NamedTuple):
+    """What one-step targets need, ``n`` being the batch size."""
+
+    rewards: th.Tensor  # (n, 1)
+    dones: th.Tensor  # (n, 1): 1 only where the episode came to its own end
+    next_observations: Tensors  # (n, ...)
+
+
+class DemonstratedSamples(NamedTuple):
+    """A batch: for n-step targets, for one-step targets, and which are demonstrations."""
+
+    many: NStepSamples
+    one: OneStep
+    demonstrated: th.Tensor  # (n, 1): 1 for demonstrations
+
+
+class DemonstrationReplay(PrioritizedReplayBuffer):
+    """Transitions 0 ... capacity - 1 are the agent's own, a ring; those behind them are demonstrations, for good.
+
+    All of them are drawn by one distribution. Priorities get a bonus, that of demonstrations being larger (Hester et
+    al. 2018), which is what decides how many of them are drawn.
+
+    :param words: of :class:`~rlexp.buffers.prioritized.PrioritizedReplayBuffer`, with ``scheme="proportional"``
+    :param agent_bonus: ε_a, added to the agent's priorities
+    :param demonstration_bonus: ε_d, added to those of demonstrations
+    :raises ValueError: when a value is not allowed
+    """
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        device: th.device | str = "auto",
+        n_envs: int = 1,
+        *,
+        agent_bonus: float = 0.001,
+        demonstration_bonus: float = 1.0,
+        **words: Any,
+    ) -> None:
+        super().__init__(buffer_size, observation_space, action_space, device, n_envs, **words)
+        if self.scheme != "proportional":
+            raise ValueError(f"scheme: '{self.scheme}' given, demonstrations need proportional")
+        self.agent_bonus, self.demonstration_bonus = agent_bonus, demonstration_bonus
+        self.episodes: Callable[[], tuple[Episode, ...]] | None = None
+        """Reads the demonstrations, once they are needed."""
+        self.shown: NStepReplay | None = None
+        self.demonstration_draws = 0
+        self.agent_draws = 0
+
+    def take_demonstrations(self) -> NStepReplay:
+        """Return the demonstrations, which are read at the first call.
+
+        :raises ValueError: when there is nothing to read them with
+        """
+        if self.shown is not None:
+            return self.shown
+        if self.episodes is None:
+            raise ValueError("demonstrations: none given")
+        if len(self):
+            raise ValueError("demonstrations have to come before the first transition")
+        episodes = self.episodes()
+        total = sum(len(episode) for episode in episodes)
+        self.shown = NStepReplay(
+            total,
+            self.observation_space,
+            self.action_space,
+            self.device,
+            n_steps=min(self.n_steps, total),
+            gamma=self.gamma,
+            reward_clip=self.reward_clip,
+            share_frames=self.frames is not None,
+        )
+        for episode in episodes:
+            n = len(episode)
+            ends = np.arange(n) == n - 1
+            self.shown.extend(
+                _rows(episode.observations, slice(0, n)),
+                _rows(episode.observations, slice(1, n + 1)),
+                episode.actions.reshape(n, 1, -1),
+                episode.rewards.reshape(n, 1),
+                ends.reshape(n, 1),
+                (ends & (not episode.terminated)).reshape(n, 1),
+            )
+        self.priorities = Proportional(self.capacity + total, self.alpha)
+        self.priorities.fill(
+            self.capacity, self.capacity + total, self.max_priority + self.demonstration_bonus
+        )
+        return self.shown
+
+    def sample_demonstrated(self, batch_size: int, env: VecNormalize | None = None) -> DemonstratedSamples:
+        """Draw transitions of both kinds, with replacement; the agent's come first.
+
+        :param batch_size: how many
+        :param env: normalises observations and rewards
+        """
+        shown = self.take_demonstrations()
+        items, weights = self._draw(batch_size)
+        theirs = items >= self.capacity
+        parts: list[DemonstratedSamples] = []
+        self.agent_draws += int((~theirs).sum())
+        self.demonstration_draws += int(theirs.sum())
+        for store, chosen, first in ((self, ~theirs, 0), (shown, theirs, self.capacity)):
+            if not chosen.any():
+                continue
+            places = items[chosen] - first
+            many = NStepReplay._gather(store, places, weights[chosen], env)
+            marks = self._tensor(np.full((len(places), 1), first > 0, np.float32))
+            one = _one_step(store, places, env)
+            parts.append(DemonstratedSamples(many._replace(indices=items[chosen]), one, marks))
+        return parts[0] if len(parts) == 1 else _joined(parts)
+
+    def update_priorities(self, indices: Indices, td_errors: Array | th.Tensor) -> None:
+        """Give transitions the priority ``|δ| + ε_a``, demonstrations ``|δ| + ε_d``; see the base class."""
+        errors = (
+            td_errors.detach().cpu().numpy() if isinstance(td_errors, th.Tensor) else np.asarray(td_errors)
+        )
+        sizes = np.abs(errors.reshape(-1), dtype=np.float64) + self.priority_epsilon
+        bonus = np.where(indices >= self.capacity, self.demonstration_bonus, self.agent_bonus)
+        self.priorities.put(indices, sizes + bonus)
+        # New transitions are the agent's: what they start with holds no demonstration's bonus.
+        self.max_priority = max(self.max_priority, float(sizes.max(initial=0.0)))
+
+    def digest(self) -> str:
+        """Return a checksum of the demonstrations."""
+        found = hashlib.sha256()
+        for name, array in self.take_demonstrations()._arrays():
+            found.update(f"{name} {array.shape}".encode())
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()
+
+    def checkpoint_state(self) -> dict[str, Any]:
+        """Return everything but the demonstrations, which are read from their file again."""
+        draws = (self.agent_draws, self.demonstration_draws)
+        return {**super().checkpoint_state(), "demonstrations": self.digest(), "draws": draws}
+
+    def load_checkpoint_state(self, state: dict[str, Any]) -> None:
+        """Take back a state.
+
+        :raises ValueError: when the demonstrations are other ones
+        """
+        if state["demonstrations"] != self.digest():
+            raise ValueError("demonstrations: not those with which this run began")
+        super().load_checkpoint_state(state)
+        self.agent_draws, self.demonstration_draws = state["draws"]
+
+
+def _rows(observations: Any, rows: slice) -> Any:
+    if isinstance(observations, dict):
+        return {key: part[rows][:, None] for key, part in observations.items()}
+    return observations[rows][:, None]
+
+
+def _one_step(store: NStepReplay, places: npt.NDArray[np.int64], env: VecNormalize | None) -> OneStep:
+    rewards = store.rewards.reshape(-1)[places]
+    if env is not None:
+        rewards = env.normalize_reward(rewards).astype(np.float32)
+    dones = (store.dones * (1 - store.timeouts)).reshape(-1)[places]
+    return OneStep(
+        store._tensor(rewards.reshape(-1, 1)),
+        store._tensor(dones.reshape(-1, 1)),
+        store._observations_of("next_observations", places, env),
+    )
+
+
+def _joined(parts: list[DemonstratedSamples]) -> DemonstratedSamples:
+    def join(values: list[Any]) -> Any:
+        first = values[0]
+        if first is None:
+            return None
+        if isinstance(first, dict):
+            return {key: join([value[key] for value in values]) for key in first}
+        return np.concatenate(values) if isinstance(first, np.ndarray) else th.cat(values)
+
+    return DemonstratedSamples(
+        NStepSamples(*(join(list(values)) for values in zip(*(part.many for part in parts), strict=True))),
+        OneStep(*(join(list(values)) for values in zip(*(part.one for part in parts), strict=True))),
+        join([part.demonstrated for part in parts]),
+    )
