@@ -18,8 +18,9 @@ class ACERConfig:
     """Actor-critic with experience replay; see :class:`rlexp.algos.acer.ACER`."""
 
     name: str = given()
-    policy: str = choice("auto", "MlpPolicy", "CnnPolicy")
+    policy: str = choice("auto", "MlpPolicy", "CnnPolicy", "MlpLstmPolicy", "CnnLstmPolicy")
     net_arch: Any = MISSING
+    lstm_hidden_size: int = number(at_least=1)
     activation_fn: str = choice("ReLU", "Tanh", "ELU", "LeakyReLU", "GELU", "SiLU")
     ortho_init: bool = given()
     learning_rate: float = number(above=0)

@@ -1,7 +1,7 @@
 """ACER: truncated importance weights with bias correction, and its critics.
 
-Wang et al. 2017, "Sample efficient actor-critic with experience replay", sections 3 (discrete) and 5
-(continuous).
+Wang et al. 2017, "Sample efficient actor-critic with experience replay", for discrete and continuous actions. Written
+from the equations as they are known from descriptions and public code; the paper itself was not at hand.
 
 The policy gradients are ascent directions with respect to the statistics of each sample's action
 distribution, before any averaging, so that they can be brought into the trust region
@@ -18,7 +18,7 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
 def truncated_weights(ratios: th.Tensor, cap: float) -> th.Tensor:
-    """Return ``min(c, ρ)``, the weight of what was really done (section 3.2).
+    """Return ``min(c, ρ)``, the weight of what was really done.
 
     :param ratios: ``ρ``, any shape
     :param cap: ``c``; infinity: ordinary importance sampling
@@ -27,7 +27,7 @@ def truncated_weights(ratios: th.Tensor, cap: float) -> th.Tensor:
 
 
 def correction_weights(ratios: th.Tensor, cap: float) -> th.Tensor:
-    """Return ``[1 - c/ρ]₊``, the weight of what truncation takes away (section 3.2); 0 where ``ρ <= c``.
+    """Return ``[1 - c/ρ]₊``, the weight of what truncation takes away; 0 where ``ρ <= c``.
 
     :param ratios: ``ρ``, any shape
     :param cap: ``c``
@@ -50,7 +50,7 @@ def categorical_policy_gradient(
     bias_correction: bool = True,
     ent_coef: float = 0.0,
 ) -> th.Tensor:
-    """Policy gradient with respect to the probabilities φ = π(·|x): g^acer of section 3.3, and the entropy's.
+    """Policy gradient with respect to the probabilities φ = π(·|x): Wang et al.'s g^acer, and the entropy's.
 
     ::
 
@@ -101,7 +101,7 @@ def gaussian_policy_gradient(
     bias_correction: bool = True,
     ent_coef: float = 0.0,
 ) -> th.Tensor:
-    """Policy gradient with respect to mean, or mean and log σ, of a diagonal Gaussian (section 5).
+    """Policy gradient with respect to mean, or mean and log σ, of a diagonal Gaussian.
 
     ::
 
@@ -150,7 +150,7 @@ def gaussian_log_prob(mean: th.Tensor, log_std: th.Tensor, actions: th.Tensor) -
 
 
 def stochastic_dueling(state_values: th.Tensor, advantages: th.Tensor, sampled: th.Tensor) -> th.Tensor:
-    """Return ``Q̃(x, a) = V(x) + A(x, a) - 1/n Σ_i A(x, u_i)`` with ``u_i ~ π(·|x)`` (section 5.1).
+    """Return ``Q̃(x, a) = V(x) + A(x, a) - 1/n Σ_i A(x, u_i)`` with ``u_i ~ π(·|x)``, the stochastic dueling network.
 
     In expectation over the ``u_i`` the mean of ``Q̃`` under the policy is ``V``.
 
@@ -173,7 +173,7 @@ def q_loss(action_values: th.Tensor, returns: th.Tensor) -> th.Tensor:
 def v_loss(
     state_values: th.Tensor, action_values: th.Tensor, returns: th.Tensor, ratios: th.Tensor
 ) -> th.Tensor:
-    """Return ``½ (V_target - V)²`` with ``V_target = min(1, ρ) (Q^ret - Q̃) + V`` held constant (5.1).
+    """Return ``½ (V_target - V)²`` with ``V_target = min(1, ρ) (Q^ret - Q̃) + V`` held constant.
 
     :param state_values: ``V(x)``, any shape
     :param action_values: ``Q̃(x, a)``, a constant, same shape

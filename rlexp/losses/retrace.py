@@ -21,7 +21,7 @@ def corrected_returns(
 ) -> th.Tensor:
     """Estimate ``Q(x_t, a_t)`` of the present policy from the rest of a segment.
 
-    Backwards (Wang et al. 2017, section 3.1 and Algorithms 2, 3)::
+    Backwards (Munos et al. 2016; Wang et al. 2017)::
 
         Q_t = r_t + γ [c_{t+1} (Q_{t+1} - Q(x_{t+1}, a_{t+1})) + V(x_{t+1})]    inside an episode
         Q_t = r_t + γ B_t                                                       where it is cut
@@ -62,8 +62,7 @@ def retrace_coefficients(ratios: th.Tensor, action_dim: int = 1) -> th.Tensor:
     """Return ``min(1, ρ^{1/d})``.
 
     The cap is 1 whatever the cap ``c`` of the policy gradient's weights is: only then does Retrace converge.
-    The root keeps the product of the coefficients from vanishing in many dimensions (Wang et al. 2017,
-    section 5).
+    The root keeps the product of the coefficients from vanishing in many dimensions (Wang et al. 2017).
 
     :param ratios: ``ρ_t = π(a_t|x_t) / μ(a_t|x_t)``, any shape
     :param action_dim: ``d`` of a continuous action; 1 for a discrete one

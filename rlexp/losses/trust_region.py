@@ -1,6 +1,6 @@
 """Efficient trust region of ACER: a projection in the space of a distribution's statistics.
 
-Wang et al. 2017, section 3.3.
+Wang et al. 2017; the closed form is also on DI-engine's documentation page of ACER.
 
 All of it is per sample. The gradient that is projected must be that of one sample: divided by the size of the
 batch it would be so short that the constraint never bites.
@@ -32,7 +32,7 @@ def project(gradient: th.Tensor, kl_gradient: th.Tensor, delta: float) -> tuple[
 def categorical_kl_gradient(probabilities: th.Tensor, average: th.Tensor) -> th.Tensor:
     """Return ``k = -π_average / π`` for a categorical distribution whose statistics are its probabilities.
 
-    This is the paper's choice of statistics. (With log-probabilities or logits as statistics it is another
+    OpenAI Baselines chooses these statistics, too. (With log-probabilities or logits as statistics it is another
     projection.)
 
     :param probabilities: ``π``, ``(N, A)``

@@ -37,6 +37,34 @@ class Chain(gymnasium.Env[Any, Any]):
         return self._observe(), reward, arrived, not arrived and self.steps == 9, {}
 
 
+class MaskedChain(Chain):
+    """The chain where 'stay, too' is never allowed and 'stay' only in every other place."""
+
+    def action_masks(self) -> np.ndarray:
+        return np.array([self.place % 2 == 0, True, False])
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        assert self.action_masks()[action], "what is forbidden is never done"
+        return super().step(action)
+
+
+class Recall(gymnasium.Env[Any, Any]):
+    """Say in the third step what was shown in the first; the reward of the two steps before is 0."""
+
+    observation_space = spaces.Box(0, 1, (3,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.shown, self.steps = int(self.np_random.integers(2)), 0
+        return np.eye(3, dtype=np.float32)[self.shown], {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        done = self.steps == 3
+        return np.eye(3, dtype=np.float32)[2], float(done and action == self.shown), done, False, {}
+
+
 class Reach(gymnasium.Env[Any, Any]):
     """Move a point on a line to where it should be; two-dimensional actions, a time limit of seven steps."""
 
@@ -79,7 +107,8 @@ class Grid(Pictures):
         return self.np_random.integers(0, 2, (4, 10, 10), np.uint8)
 
 
-def make(task: Any = Chain, n_envs: int = 1, policy: str = "MlpPolicy", **words: Any) -> ACER:
-    """Build ACER on the chain, or on another task, small settings unless told otherwise."""
+def make(task: Any = Chain, n_envs: int = 1, policy: str = "MlpPolicy", **words: Any) -> Any:
+    """Build ACER (or another ``kind``) on the chain, or on another task, small settings unless told otherwise."""
+    kind = words.pop("kind", ACER)
     words = {**SMALL, "policy_kwargs": {**SMALL_NETS, **words.pop("policy_kwargs", {})}, **words}
-    return ACER(policy, make_vec_env(task, n_envs, seed=0), **words)
+    return kind(policy, make_vec_env(task, n_envs, seed=0), **words)

@@ -18,13 +18,13 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlexp import checkpoint
-from rlexp.algos.acer import ACER
+from rlexp.algos.acer import ACER, MaskableACER
 from rlexp.algos.acer.policies import ACERPolicy
 from rlexp.algos.acer.replay import RUNNING, TERMINATED, TRUNCATED, Segments, SegmentStore
 from rlexp.algos.acer.updates import Settings
 from rlexp.envs.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
-from tests.algos.acer_tasks import SMALL, SMALL_NETS, Chain, Grid, Pictures, Reach, make
+from tests.algos.acer_tasks import SMALL, SMALL_NETS, Chain, Grid, MaskedChain, Pictures, Reach, make
 from tests.safe_point import StopAt
 
 
@@ -216,12 +216,23 @@ def test_save_and_load(tmp_path: Path, task: type) -> None:
         other.load_replay_buffer(tmp_path / "memory.npz")
 
 
-@pytest.mark.parametrize("n_envs", [1, 2])
-@pytest.mark.parametrize("task", [Chain, Reach])
-def test_resume_is_exact(tmp_path: Path, task: type, n_envs: int) -> None:
+@pytest.mark.parametrize(
+    ("task", "n_envs", "policy", "kind"),
+    [
+        (Chain, 1, "MlpPolicy", ACER),
+        (Chain, 2, "MlpPolicy", ACER),
+        (Reach, 1, "MlpPolicy", ACER),
+        (Reach, 2, "MlpPolicy", ACER),
+        (Chain, 2, "MlpLstmPolicy", ACER),
+        (Reach, 1, "MlpLstmPolicy", ACER),
+        (MaskedChain, 2, "MlpPolicy", MaskableACER),
+        (MaskedChain, 2, "MlpLstmPolicy", MaskableACER),
+    ],
+)
+def test_resume_is_exact(tmp_path: Path, task: type, n_envs: int, policy: str, kind: type[ACER]) -> None:
     def build() -> ACER:
         env = DummyVecEnv([lambda: EpisodeReplay(Monitor(task()))] * n_envs)
-        return ACER("MlpPolicy", env, **{**SMALL, "policy_kwargs": dict(SMALL_NETS)}, buffer_size=150)
+        return kind(policy, env, **{**SMALL, "policy_kwargs": dict(SMALL_NETS)}, buffer_size=250)
 
     def logged(model: ACER) -> _Rows:
         rows = _Rows()
@@ -236,7 +247,9 @@ def test_resume_is_exact(tmp_path: Path, task: type, n_envs: int) -> None:
     first.learn(600, callback=stop, log_interval=4)
     assert stop.state is not None
     state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
-    assert len(state["own"]["replay"]["limit_places"]), "trajectories with time limits are in memory"
+    assert len(state["own"]["replay"]["limit_places"]) or "Lstm" in policy, (
+        "trajectories with time limits are in memory"
+    )
     th.manual_seed(99)  # whatever the new process drew before it resumed must not matter
     np.random.seed(99)
     resumed = build()
@@ -330,7 +343,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"policy": ACERPolicy},
         "Dict",
     ),
-    "policy": ({}, {"policy": "MlpLstmPolicy"}, "MlpLstmPolicy"),
+    "policy": ({}, {"policy": "MultiInputPolicy"}, "MultiInputPolicy"),
     "statistics": ({}, {"trust_region_statistics": "logit"}, "probabilities, logits"),
     "negative ratio": ({}, {"replay_ratio": -1}, "replay_ratio"),
     "no region": ({}, {"trust_region_delta": 0.0}, "trust_region_delta"),
@@ -361,5 +374,8 @@ def test_from_the_command_line(rlexp: Any, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     (metrics,) = tmp_path.glob("outputs/runs/gym-CartPole-v1/acer/*/seed=0/metrics.jsonl")
     assert "train/constraint_active" in metrics.read_text()
-    result = rlexp(*words, "env.id=CartPole-v1", "total_timesteps=600", "algo.policy=MlpLstmPolicy")
-    assert result.returncode == 2 and "CnnPolicy" in result.stderr
+    # Refused before there is a folder, by what only the built task and the algorithm's class can tell.
+    result = rlexp(*words, "env.id=CartPole-v1", "total_timesteps=600", "algo.buffer_size=10")
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert "algo.buffer_size: 10 given" in result.stderr
+    assert len(list(tmp_path.glob("outputs/runs/gym-CartPole-v1/acer/*"))) == 1

@@ -1,5 +1,5 @@
 """Actor-critic with experience replay."""
 
-from rlexp.algos.acer.acer import ACER
+from rlexp.algos.acer.acer import ACER, MaskableACER
 
-__all__ = ["ACER"]
+__all__ = ["ACER", "MaskableACER"]

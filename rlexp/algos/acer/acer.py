@@ -5,6 +5,7 @@ Wang et al. 2017, "Sample efficient actor-critic with experience replay", ICLR.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,27 +13,29 @@ import numpy as np
 import numpy.typing as npt
 import torch as th
 from gymnasium import spaces
+from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp.algos.acer.policies import ACERCnnPolicy, ACERPolicy
+from rlexp.algos.acer.recurrent import ACERCnnLstmPolicy, ACERLstmPolicy
+from rlexp.algos.acer.refuse import refuse_spaces, refuse_words
 from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, SegmentStore
 from rlexp.algos.acer.updates import Info, Settings, acer_loss
+from rlexp.algos.steady_log import SteadyLog
 from rlexp.errors import UsageError
 
-STATISTICS = ("probabilities", "logits")
 
-
-class ACER(OnPolicyAlgorithm):
+class ACER(SteadyLog):
     """Actor-critic with experience replay: ``ACER("MlpPolicy", env).learn(10_000)``.
 
     After every ``n_steps`` in each environment: one update on what was just walked, then a
     Poisson-distributed number of updates on remembered segments.
 
-    :param policy: "MlpPolicy" or "CnnPolicy", or a subclass of :class:`ACERPolicy`
+    :param policy: "MlpPolicy" or "CnnPolicy"; "MlpLstmPolicy" or "CnnLstmPolicy", which remember; or a subclass of
+        :class:`ACERPolicy`
     :param env: discrete actions, or continuous ones in a vector; vector or image observations
     :param learning_rate: as in A2C
     :param n_steps: length of a segment, per environment
@@ -46,11 +49,11 @@ class ACER(OnPolicyAlgorithm):
     :param ent_coef: weight of the entropy, whose gradient is taken inside the trust region
     :param vf_coef: weight of the critic's loss
     :param max_grad_norm: gradients longer than this are cut to it
-    :param weight_cap: c, above which importance weights of the policy's gradient are truncated; the paper's
-        is 10 for discrete and 5 for continuous actions
+    :param weight_cap: c, above which importance weights of the policy's gradient are truncated; 10 is usual for
+        discrete actions, half of it for continuous ones
     :param trust_region: whether updates are held close to the average policy
     :param trust_region_delta: δ
-    :param trust_region_statistics: discrete: "probabilities" (the paper's) or "logits": in which space the
+    :param trust_region_statistics: discrete: "probabilities" (as in OpenAI Baselines) or "logits": in which space the
         gradient is projected
     :param average_decay: α, the share of itself that the average policy keeps at an update
     :param bias_correction: whether what truncation takes away is given back through the critic
@@ -66,7 +69,10 @@ class ACER(OnPolicyAlgorithm):
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         "MlpPolicy": ACERPolicy,
         "CnnPolicy": ACERCnnPolicy,
+        "MlpLstmPolicy": ACERLstmPolicy,
+        "CnnLstmPolicy": ACERCnnLstmPolicy,
     }
+    masked: ClassVar[bool] = False
     policy: ACERPolicy
     rollout_buffer: SegmentStore  # type: ignore[assignment]
     replay_buffer: SegmentStore
@@ -127,7 +133,6 @@ class ACER(OnPolicyAlgorithm):
             seed=seed,
             _init_setup_model=False,
         )
-        self._log_interval: int | None = None
         self.replay_ratio = replay_ratio
         self.buffer_size = buffer_size
         self.batch_size = batch_size
@@ -157,7 +162,7 @@ class ACER(OnPolicyAlgorithm):
     # ------------------------------------------------------------------------------------------------- set-up
 
     def _setup_model(self) -> None:
-        self._check()
+        self.refuse(self.observation_space, self.action_space, self.n_envs, vars(self))
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
@@ -165,51 +170,39 @@ class ACER(OnPolicyAlgorithm):
         ).to(self.device)
         self.rollout_buffer = self._store(self.n_envs)
         self.replay_buffer = self._store(max(self.n_envs, self.buffer_size // self.n_steps))
+        self._last_lstm_states: th.Tensor | None = None
+        if (shape := self.policy.memory_shape) is not None:
+            self._last_lstm_states = th.zeros(shape[0], self.n_envs, shape[1], device=self.device)
 
     def _store(self, capacity: int) -> SegmentStore:
         space = self.action_space
         discrete = isinstance(space, spaces.Discrete)
         statistics = int(space.n) if discrete else 2 * int(np.prod(space.shape or ()))  # type: ignore[attr-defined]
-        return SegmentStore(capacity, self.n_steps, self.observation_space, space, statistics)
+        return SegmentStore(
+            capacity,
+            self.n_steps,
+            self.observation_space,
+            space,
+            statistics,
+            self.masked,
+            self.policy.memory_shape,
+        )
 
-    def _check(self) -> None:
+    @classmethod
+    def refuse(
+        cls,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        n_envs: int,
+        words: Mapping[str, Any],
+    ) -> None:
         """Refuse in one line what would fail later or quietly do something else.
 
+        :param words: of the constructor; the runner asks before it makes a folder
         :raises UsageError: naming the word or space
         """
-        space, observations = self.action_space, self.observation_space
-        if isinstance(space, spaces.Discrete):
-            if space.start != 0:
-                raise UsageError(f"ACER needs actions that are numbered from 0, the task has {space}")
-        elif not isinstance(space, spaces.Box) or len(space.shape) != 1:
-            raise UsageError(f"ACER needs Discrete actions or a Box of one dimension, the task has {space}")
-        if isinstance(observations, (spaces.Dict, spaces.Tuple)):
-            kind = type(observations).__name__
-            raise UsageError(f"ACER needs vector or image observations, the task has {kind}")
-        if self.trust_region_statistics not in STATISTICS:
-            given = self.trust_region_statistics
-            raise UsageError(f"trust_region_statistics: '{given}' given, allowed are {', '.join(STATISTICS)}")
-        for name in (
-            "n_steps",
-            "batch_size",
-            "dueling_samples",
-            "weight_cap",
-            "reward_scale",
-            "trust_region_delta",
-        ):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name}: {getattr(self, name)} given, must be greater than 0")
-        if self.replay_ratio < 0:
-            raise UsageError(f"replay_ratio: {self.replay_ratio} given, must be at least 0")
-        if not 0 <= self.average_decay <= 1:
-            raise UsageError(f"average_decay: {self.average_decay} given, must be from 0 to 1")
-        if self.replay_ratio > 0:
-            fresh = self.n_steps * self.n_envs
-            for name, least in {"n_steps x n_envs": fresh, "learning_starts": self.learning_starts}.items():
-                if self.buffer_size < least:
-                    raise UsageError(
-                        f"buffer_size: {self.buffer_size} given, must be at least {name} = {least}"
-                    )
+        refuse_spaces(observation_space, action_space, cls.masked)
+        refuse_words(words, n_envs)
 
     # ------------------------------------------------------------------------------------------------ rollout
 
@@ -230,14 +223,13 @@ class ACER(OnPolicyAlgorithm):
         """
         assert self._last_obs is not None, "No previous observation was provided"
         self.policy.set_training_mode(False)
-        rollout_buffer.added = 0
-        rollout_buffer.limits.clear()
+        rollout_buffer.clear()
         callback.on_rollout_start()
         shape = (env.num_envs, *rollout_buffer.observations.shape[2:])
+        self._begin_segments(env, rollout_buffer)
         for step in range(n_rollout_steps):
             rollout_buffer.observations[step] = np.asarray(self._last_obs).reshape(shape)
-            states = th.as_tensor(rollout_buffer.observations[step], device=self.device)
-            actions, behaviour = self.policy.act(states)
+            actions, behaviour = self._act(rollout_buffer, step)
             new_obs, rewards, dones, infos = env.step(self._executed(actions))
             self.num_timesteps += env.num_envs
             callback.update_locals(locals())
@@ -253,13 +245,37 @@ class ACER(OnPolicyAlgorithm):
                     rollout_buffer.ends[step, index] = TRUNCATED
                     last = np.asarray(infos[index]["terminal_observation"]).reshape(shape[1:])
                     rollout_buffer.limits[step, index] = last
+                    if self.masked:
+                        allowed = infos[index].get("terminal_action_masks", np.ones_like(behaviour[index]))
+                        rollout_buffer.limit_masks[step, index] = np.asarray(allowed, bool)
             self._last_obs = new_obs  # type: ignore[assignment]
             self._last_episode_starts = dones
+            if self.masked:
+                rollout_buffer.masks[step + 1] = get_action_masks(env)
         rollout_buffer.observations[n_rollout_steps] = np.asarray(self._last_obs).reshape(shape)
         rollout_buffer.added = env.num_envs
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
+
+    def _begin_segments(self, env: VecEnv, segments: SegmentStore) -> None:
+        """Note what is allowed in the first states, and what a recurrent policy remembers before them."""
+        if self.masked:
+            segments.masks[0] = get_action_masks(env)
+        if self._last_lstm_states is not None:
+            going_on = ~th.as_tensor(self._last_episode_starts, device=self.device).bool()
+            self._last_lstm_states = self._last_lstm_states.to(self.device) * going_on.view(1, -1, 1)
+            segments.memory[:] = self._last_lstm_states.cpu().numpy()
+
+    def _act(self, segments: SegmentStore, step: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return actions and what they were drawn from; a recurrent policy remembers the observation."""
+        observations = th.as_tensor(segments.observations[step], device=self.device)
+        starts = th.as_tensor(self._last_episode_starts, device=self.device)
+        masks = th.as_tensor(segments.masks[step], device=self.device) if self.masked else None
+        actions, behaviour, self._last_lstm_states = self.policy.act(
+            observations, self._last_lstm_states, starts, masks
+        )
+        return actions, behaviour
 
     def _executed(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return what the environment is given for actions drawn from the unbounded policy."""
@@ -306,36 +322,21 @@ class ACER(OnPolicyAlgorithm):
             if replayed or name not in ("importance_weight", "truncated"):
                 self.logger.record_mean(f"train/{name}", value.item())
 
-    def learn(
+    def predict(
         self,
-        total_timesteps: int,
-        callback: MaybeCallback = None,
-        log_interval: int | None = 50,
-        tb_log_name: str = "ACER",
-        reset_num_timesteps: bool = True,
-        progress_bar: bool = False,
-    ) -> ACER:
-        """Learn as every Stable-Baselines3 algorithm does; see :class:`stable_baselines3.A2C`."""
-        self._log_interval = log_interval
-        return super().learn(
-            total_timesteps,
-            callback,
-            1,
-            tb_log_name,
-            reset_num_timesteps,
-            progress_bar,
-        )
-
-    def dump_logs(self, iteration: int = 0) -> None:
-        """Write the log at every ``log_interval``-th segment since the very beginning.
-
-        Stable-Baselines3 counts from the start of ``learn``, so that a resumed run would log at other steps.
-        """
-        segments = self.num_timesteps // (self.n_steps * self.n_envs)
-        if self._log_interval is not None and segments % self._log_interval == 0:
-            super().dump_logs(iteration)
+        observation: npt.NDArray[Any] | dict[str, npt.NDArray[Any]],
+        state: tuple[npt.NDArray[Any], ...] | None = None,
+        episode_start: npt.NDArray[Any] | None = None,
+        deterministic: bool = False,
+        action_masks: npt.NDArray[Any] | None = None,
+    ) -> tuple[npt.NDArray[Any], tuple[npt.NDArray[Any], ...] | None]:
+        """Return actions, and what a recurrent policy remembers; see :meth:`ACERPolicy.predict`."""
+        return self.policy.predict(observation, state, episode_start, deterministic, action_masks)
 
     # -------------------------------------------------------------------------------------------------- state
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "replay_buffer", "_last_lstm_states"]
 
     def save_replay_buffer(self, path: str | Path) -> None:
         """Write the memory as plain arrays (``.npz``)."""
@@ -358,3 +359,14 @@ class ACER(OnPolicyAlgorithm):
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
         """Take over a :meth:`checkpoint_state`."""
         self.replay_buffer.restore(state["replay"])
+
+
+class MaskableACER(ACER):
+    """:class:`ACER` where ``action_masks()`` of the task rules actions out.
+
+    Forbidden actions have probability 0 under the policy, the average policy and the behaviour, so that values are
+    means over what is allowed. For the state at which a time limit strikes, masks are read from
+    ``info["terminal_action_masks"]``; where that is missing everything counts as allowed there.
+    """
+
+    masked: ClassVar[bool] = True

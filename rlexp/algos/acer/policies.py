@@ -16,31 +16,38 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, NatureC
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 
+from rlexp.algos.acer.replay import Segments
 from rlexp.losses.acer import stochastic_dueling
 from rlexp.networks.policies import DistributionPolicy
-from rlexp.networks.torso import ConvTorso
+from rlexp.networks.torso import GridNet, is_grid
 
 Array = npt.NDArray[Any]
 
-SMALLEST_SCREEN = 36
-"""Height and width of the smallest picture that the layers of Mnih et al. 2015 can take."""
+_NEVER = -1e8  # not -inf, of which zero times would be NaN
 
 
 class Actor(nn.Module):
-    """From observations to the numbers that make an action distribution: logits, or means.
+    """From features to the numbers that make an action distribution: logits, or means.
 
     :param features: features extractor, possibly shared with the critic
     :param layers: hidden layers
     :param head: output layer
+    :param memory: recurrent layers in front of the hidden ones, where there are any
     """
 
-    def __init__(self, features: nn.Module, layers: nn.Module, head: nn.Module) -> None:
+    def __init__(
+        self,
+        features: BaseFeaturesExtractor,
+        layers: nn.Module,
+        head: nn.Module,
+        memory: nn.LSTM | None = None,
+    ) -> None:
         super().__init__()
-        self.features, self.layers, self.head = features, layers, head
+        self.features, self.memory, self.layers, self.head = features, memory, layers, head
 
-    def forward(self, observations: th.Tensor) -> th.Tensor:
-        """Return ``(N, n_actions)`` or ``(N, d)`` from preprocessed observations."""
-        output: th.Tensor = self.head(self.layers(self.features(observations)))
+    def forward(self, inputs: th.Tensor) -> th.Tensor:
+        """Return ``(N, n_actions)`` or ``(N, d)`` from what the hidden layers are given."""
+        output: th.Tensor = self.head(self.layers(inputs))
         return output
 
 
@@ -71,6 +78,15 @@ class AdvantageNet(nn.Module):
         return advantages.squeeze(-1)
 
 
+def forbid(logits: th.Tensor, masks: th.Tensor | None) -> th.Tensor:
+    """Return logits with which the softmax of forbidden actions is exactly 0.
+
+    :param logits: ``(N, n_actions)``
+    :param masks: True where allowed, same shape; None: all are
+    """
+    return logits if masks is None else logits.masked_fill(~masks, _NEVER)
+
+
 class ACERPolicy(DistributionPolicy):
     """Stable-Baselines3's actor-critic with the critic and the average actor that ACER needs.
 
@@ -79,8 +95,9 @@ class ACERPolicy(DistributionPolicy):
     ``A(x, a)``.
 
     :param learn_std: continuous: whether the standard deviations are learned or stay as they are
-    :param log_std_init: continuous: logarithm of the initial standard deviation; the paper's is that of 0.3
+    :param log_std_init: continuous: logarithm of the initial standard deviation
     :param advantage_hidden: continuous: hidden units of ``A(x, a)``
+    :param lstm_hidden_size: recurrent: units of the memory
     """
 
     average: Actor
@@ -95,9 +112,11 @@ class ACERPolicy(DistributionPolicy):
         learn_std: bool = False,
         log_std_init: float = float(np.log(0.3)),
         advantage_hidden: int = 64,
+        lstm_hidden_size: int = 64,
         **kwargs: Any,
     ) -> None:
         self.learn_std = learn_std
+        self.lstm_hidden_size = lstm_hidden_size
         self.advantage_hidden = advantage_hidden
         super().__init__(observation_space, action_space, lr_schedule, log_std_init=log_std_init, **kwargs)
         space = self.action_space
@@ -105,6 +124,11 @@ class ACERPolicy(DistributionPolicy):
         self._squash_output = isinstance(space, spaces.Box) and bool(
             np.isfinite(space.low).all() and np.isfinite(space.high).all()
         )
+
+    @property
+    def memory_shape(self) -> tuple[int, int] | None:
+        """``(2 * layers, hidden)`` of what a recurrent policy remembers; None where there is no memory."""
+        return None
 
     @property
     def discrete(self) -> bool:
@@ -134,7 +158,7 @@ class ACERPolicy(DistributionPolicy):
 
     def _make_average(self) -> None:
         """Copy the actor; the optimizer, which exists already, does not know the copy."""
-        actor = Actor(self.pi_features_extractor, self.mlp_extractor.policy_net, self.action_net)
+        actor = self._own_actor()
         self.average = copy.deepcopy(actor).requires_grad_(False)
         pairs = list(zip(self.average.parameters(), actor.parameters(), strict=True))
         if not self.discrete:
@@ -144,6 +168,9 @@ class ACERPolicy(DistributionPolicy):
         self._followers: list[th.Tensor] = [slow for slow, _ in pairs]
         self._followed: list[th.Tensor] = [fast for _, fast in pairs]
 
+    def _own_actor(self) -> Actor:
+        return Actor(self.pi_features_extractor, self.mlp_extractor.policy_net, self.action_net)
+
     @th.no_grad()
     def update_average(self, decay: float) -> None:
         """Move the average actor: ``θ_a <- α θ_a + (1 - α) θ``."""
@@ -151,55 +178,86 @@ class ACERPolicy(DistributionPolicy):
 
     # ----------------------------------------------------------------------------------------------- networks
 
+    def _features(self, observations: th.Tensor, extractor: BaseFeaturesExtractor) -> th.Tensor:
+        """Return features of raw observations: scaled if they are images, one-hot if they are numbers."""
+        # Stable-Baselines3's actor-critic would run the critic's extractor, too, where they share none.
+        features: th.Tensor = super(ActorCriticPolicy, self).extract_features(observations, extractor)
+        return features
+
     def actor(self, observations: th.Tensor) -> th.Tensor:
         """Return logits ``(N, n_actions)`` or means ``(N, d)`` of raw observations."""
-        features = super(ActorCriticPolicy, self).extract_features(observations, self.pi_features_extractor)
+        features = self._features(observations, self.pi_features_extractor)
         output: th.Tensor = self.action_net(self.mlp_extractor.forward_actor(features))
         return output
 
     def average_actor(self, observations: th.Tensor) -> th.Tensor:
         """Return what :meth:`actor` returns, of the average policy."""
-        # Preprocessing (scaling of images, one-hot) comes with the extractor that is named.
-        features = super(ActorCriticPolicy, self).extract_features(observations, self._average_features())
-        output: th.Tensor = self.average.head(self.average.layers(features))
+        output: th.Tensor = self.average(self._features(observations, self.average.features))
         return output
-
-    def _average_features(self) -> BaseFeaturesExtractor:
-        extractor = self.average.features
-        assert isinstance(extractor, BaseFeaturesExtractor)
-        return extractor
 
     def critic_latent(self, observations: th.Tensor) -> th.Tensor:
         """Return the critic's last hidden layer, ``(N, latent)``."""
-        features = super(ActorCriticPolicy, self).extract_features(observations, self.vf_features_extractor)
+        features = self._features(observations, self.vf_features_extractor)
         return self.mlp_extractor.forward_critic(features)
 
     def actor_and_critic_latent(self, observations: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
         """Return :meth:`actor` and :meth:`critic_latent`, shared features extracted only once."""
         if not self.share_features_extractor:
             return self.actor(observations), self.critic_latent(observations)
-        features = super(ActorCriticPolicy, self).extract_features(observations, self.features_extractor)
+        features = self._features(observations, self.features_extractor)
         return (
             self.action_net(self.mlp_extractor.forward_actor(features)),
             self.mlp_extractor.forward_critic(features),
         )
 
-    @th.no_grad()
-    def act(self, observations: th.Tensor) -> tuple[Array, Array]:
-        """Draw actions to be taken.
+    def along(self, segments: Segments) -> tuple[th.Tensor, th.Tensor]:
+        """Return statistics and the critic's last hidden layer in every state of :meth:`Segments.states`.
+
+        :return: logits, those of forbidden actions so low that nothing is left of them, or means; and
+            ``(N, latent)``
+        """
+        statistics, latent = self.actor_and_critic_latent(segments.states())
+        return forbid(statistics, segments.allowed()), latent
+
+    def average_along(self, segments: Segments) -> th.Tensor:
+        """Return the average policy's statistics in the states that were acted in, ``(T * B, ...)``."""
+        masks = None if segments.masks is None else segments.masks[:-1].flatten(0, 1)
+        return forbid(self.average_actor(segments.observations[:-1].flatten(0, 1)), masks)
+
+    def step(
+        self, observations: th.Tensor, memory: th.Tensor | None = None, starts: th.Tensor | None = None
+    ) -> tuple[th.Tensor, th.Tensor | None]:
+        """Return :meth:`actor` for acting, and what a recurrent policy remembers after it.
 
         :param observations: ``(N, *observation)``
-        :return: actions, ``(N,)`` or ``(N, d)``, and what they were drawn from: log-probabilities of all
-            actions, ``(N, n_actions)``, or mean and log σ, ``(N, 2d)``
+        :param memory: ``(2 * layers, N, hidden)``, before the step; None: nothing is remembered
+        :param starts: ``(N,)`` bool: where an episode begins, so that the memory does not count
         """
-        output = self.actor(observations)
+        return self.actor(observations), None
+
+    @th.no_grad()
+    def act(
+        self,
+        observations: th.Tensor,
+        memory: th.Tensor | None = None,
+        starts: th.Tensor | None = None,
+        masks: th.Tensor | None = None,
+    ) -> tuple[Array, Array, th.Tensor | None]:
+        """Draw actions to be taken.
+
+        :param observations: ``(N, *observation)``; the next two as in :meth:`step`
+        :param masks: ``(N, n_actions)`` bool: which actions are allowed; None: all
+        :return: actions, ``(N,)`` or ``(N, d)``; what they were drawn from: log-probabilities of all
+            actions, ``(N, n_actions)``, or mean and log σ, ``(N, 2d)``; the memory after the step
+        """
+        output, memory = self.step(observations, memory, starts)
         if self.discrete:
-            behaviour = output.log_softmax(dim=-1)
+            behaviour = forbid(output, masks).log_softmax(dim=-1)
             actions = th.multinomial(behaviour.exp(), 1).squeeze(-1)
         else:
             behaviour = th.cat([output, self.log_std.expand_as(output)], dim=-1)
             actions = self.sample(output)
-        return actions.cpu().numpy(), behaviour.cpu().numpy()
+        return actions.cpu().numpy(), behaviour.cpu().numpy(), memory
 
     def sample(self, statistics: th.Tensor, shape: tuple[int, ...] = ()) -> th.Tensor:
         """Draw continuous actions, ``(*shape, N, d)``.
@@ -263,16 +321,60 @@ class ACERPolicy(DistributionPolicy):
         return self.action_dist.proba_distribution(output, self.log_std)
 
     def _predict(self, observation: PyTorchObs, deterministic: bool = False) -> th.Tensor:
-        actions = self.get_distribution(observation).get_actions(deterministic=deterministic)
+        assert isinstance(observation, th.Tensor)
+        return self._choose(self.actor(observation), deterministic)
+
+    def _choose(self, statistics: th.Tensor, deterministic: bool) -> th.Tensor:
+        if self.discrete:
+            chosen = self.action_dist.proba_distribution(action_logits=statistics)
+            return chosen.get_actions(deterministic=deterministic)
+        actions = statistics if deterministic else self.sample(statistics)
         return actions.clamp(-1, 1) if self._squash_output else actions
 
+    @th.no_grad()
+    def predict(
+        self,
+        observation: npt.NDArray[Any] | dict[str, npt.NDArray[Any]],
+        state: tuple[Array, ...] | None = None,
+        episode_start: Array | None = None,
+        deterministic: bool = False,
+        action_masks: Array | None = None,
+    ) -> tuple[Array, tuple[Array, ...] | None]:
+        """Return actions for the task, and what a recurrent policy remembers.
+
+        :param observation: of one environment or of several
+        :param state: what the call before returned; None: nothing is remembered
+        :param episode_start: bool, one each: where an episode begins
+        :param deterministic: the most probable action, or the mean
+        :param action_masks: bool, ``(n_actions,)`` each: which actions are allowed
+        """
+        self.set_training_mode(False)
+        tensor, several = self.obs_to_tensor(observation)
+        assert isinstance(tensor, th.Tensor)
+        memory = None if state is None else th.as_tensor(np.concatenate(state), device=self.device)
+        starts = None if episode_start is None else th.as_tensor(np.array(episode_start), device=self.device)
+        statistics, memory = self.step(tensor, memory, starts)
+        if action_masks is not None:
+            allowed = th.as_tensor(np.asarray(action_masks, dtype=bool), device=self.device)
+            statistics = forbid(statistics, allowed.reshape(statistics.shape))
+        shape = self.action_space.shape or ()
+        actions = self._choose(statistics, deterministic).cpu().numpy().reshape(-1, *shape)
+        if isinstance(self.action_space, spaces.Box):
+            if self.squash_output:
+                actions = self.unscale_action(actions)
+            else:
+                actions = actions.clip(self.action_space.low, self.action_space.high)
+        after = state if memory is None else tuple(part.cpu().numpy() for part in memory.chunk(2))
+        return (actions if several else actions.squeeze(axis=0)), after
+
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"learn_std": self.learn_std, "advantage_hidden": self.advantage_hidden}
+        words = ("learn_std", "advantage_hidden", "lstm_hidden_size")
+        own = {name: getattr(self, name) for name in words}
         return {**super()._get_constructor_parameters(), **own}
 
 
 class ACERCnnPolicy(ACERPolicy):
-    """:class:`ACERPolicy` for images: the convolutions of Mnih et al. 2015, or MinAtar's where those do not fit."""
+    """:class:`ACERPolicy` for images: the layers of Mnih et al. 2015, or MinAtar's where those do not fit."""
 
     def __init__(
         self,
@@ -284,8 +386,7 @@ class ACERCnnPolicy(ACERPolicy):
         **kwargs: Any,
     ) -> None:
         if features_extractor_class is None:
-            small = min((observation_space.shape or ())[1:], default=0) < SMALLEST_SCREEN
-            features_extractor_class = ConvTorso if small else NatureCNN
+            features_extractor_class = GridNet if is_grid(observation_space) else NatureCNN
         super().__init__(
             observation_space,
             action_space,

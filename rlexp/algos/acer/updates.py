@@ -51,9 +51,9 @@ def acer_loss(policy: ACERPolicy, segments: Segments, settings: Settings) -> tup
 
 
 def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) -> tuple[th.Tensor, Info]:
-    """Algorithm 2 of the paper, all segments at once; see :func:`acer_loss`."""
-    states, acted = _states(segments)
-    logits, latent = policy.actor_and_critic_latent(states)
+    """ACER for discrete actions, all segments at once; see :func:`acer_loss`."""
+    acted = segments.acted
+    logits, latent = policy.along(segments)
     action_values: th.Tensor = policy.value_net(latent)
     actions = segments.actions.flatten()
     index = actions.unsqueeze(-1)
@@ -82,7 +82,7 @@ def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) ->
         info = _weights_info(ratios, settings)
         info["entropy"] = -(floored * floored.log()).sum(dim=-1).mean()
         if settings.trust_region:
-            average = policy.average_actor(states[:acted]).softmax(dim=-1)
+            average = policy.average_along(segments).softmax(dim=-1)
             make = trust_region.logits_kl_gradient if by_logits else trust_region.categorical_kl_gradient
             gradient, active = trust_region.project(
                 gradient, make(floored, average), settings.trust_region_delta
@@ -97,9 +97,9 @@ def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) ->
 
 
 def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) -> tuple[th.Tensor, Info]:
-    """Algorithm 3 of the paper, all segments at once; see :func:`acer_loss`."""
-    states, acted = _states(segments)
-    means, latent = policy.actor_and_critic_latent(states)
+    """ACER for continuous actions, all segments at once; see :func:`acer_loss`."""
+    acted = segments.acted
+    means, latent = policy.along(segments)
     mean, log_std = means[:acted], policy.log_std.expand_as(means[:acted])
     actions = segments.actions.flatten(0, 1)
     with th.no_grad():
@@ -136,7 +136,7 @@ def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) 
         )
         info = _weights_info(ratios, settings)
         if settings.trust_region:
-            average = policy.average_actor(states[:acted])
+            average = policy.average_along(segments)
             average_log_std = policy.average_log_std.expand_as(average)
             both = (mean, log_std, average, average_log_std)
             kl_gradient = trust_region.gaussian_kl_gradient(*both, policy.learn_std)
@@ -152,15 +152,6 @@ def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) 
     return policy_loss + settings.vf_coef * (q_loss + v_loss), info
 
 
-def _states(segments: Segments) -> tuple[th.Tensor, int]:
-    """Return every state whose value is needed, those acted in first, and the number of these."""
-    n_steps, n_segments = segments.rewards.shape
-    states = segments.observations.flatten(0, 1)
-    if len(segments.limit_observations):
-        states = th.cat([states, segments.limit_observations])
-    return states, n_steps * n_segments
-
-
 def _returns(
     segments: Segments,
     values: th.Tensor,
@@ -170,7 +161,7 @@ def _returns(
 ) -> th.Tensor:
     """Return the targets of all steps, ``(T * B,)``.
 
-    :param values: of :func:`_states`
+    :param values: of :meth:`Segments.states`
     :param taken_values: ``Q(x_t, a_t)``, ``(T * B,)``; likewise ``coefficients``
     """
     n_steps, n_segments = shape = segments.rewards.shape
