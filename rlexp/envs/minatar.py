@@ -36,6 +36,7 @@ class MinAtarEnv(gymnasium.Env[Grid, np.int64]):
 
         self.game = game
         self._game = Environment(game, sticky_action_prob, difficulty_ramping)
+        self._game.seed(0)  # from here on the game itself and the sticky actions share one generator
         actions = self._game.minimal_action_set() if minimal_actions else range(self._game.num_actions())
         self._actions = [int(action) for action in actions]
         self.action_space = spaces.Discrete(len(self._actions))
@@ -48,7 +49,8 @@ class MinAtarEnv(gymnasium.Env[Grid, np.int64]):
         """Begin a game."""
         super().reset(seed=seed)
         # The game has a random state of its own; drawn anew, every game is decided by gymnasium's.
-        self._game.seed(int(self.np_random.integers(2**31)))
+        # The game's own ``seed`` makes a new generator, which takes as long as twenty steps; the draws are the same.
+        self._game.random.seed(int(self.np_random.integers(2**31)))
         self._game.last_action = 0
         self._game.reset()
         return self._observe(), {}

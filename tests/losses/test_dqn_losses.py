@@ -6,7 +6,7 @@ import pytest
 import torch as th
 from torch.nn import functional as F
 
-from rlexp.losses.dqn import td_targets, weighted_td_loss
+from rlexp.losses.dqn import td_targets, weighted_td_gradient, weighted_td_loss
 
 
 def test_targets_by_hand() -> None:
@@ -42,3 +42,13 @@ def test_the_gradient_is_the_clipped_error(clip: float) -> None:
     assert float(unweighted) == pytest.approx(
         float(F.huber_loss(errors, th.zeros_like(errors), delta=clip)), rel=1e-5
     )
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_the_gradient_is_that_of_the_loss(clip: float | None) -> None:
+    generator = th.Generator().manual_seed(0)
+    values = th.randn(16, 1, generator=generator, requires_grad=True)
+    targets, weights = th.randn(16, 1, generator=generator), th.rand(16, 1, generator=generator)
+    weighted_td_loss(targets - values, weights, clip).backward()
+    assert values.grad is not None
+    assert th.allclose(weighted_td_gradient(targets - values.detach(), weights, clip), values.grad, atol=1e-7)

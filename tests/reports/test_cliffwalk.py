@@ -56,10 +56,39 @@ def test_prioritizing_helps_and_more_so_the_longer_the_chain(initial: str) -> No
     states = [3, 5, 7, 9]
     found = cliffwalk.study(states, 4, initial)
     medians = {order: np.median(updates, axis=1) for order, updates in found.items()}
-    for order in ("oracle", "greedy", "proportional", "rank"):
+    for order in ("oracle", "fresh", "greedy", "proportional", "rank"):
         assert medians[order][-1] < medians["uniform"][-1] / 3
-        assert medians["oracle"][-1] <= medians[order][-1]
         assert cliffwalk.growth(states, found[order], found["uniform"])[0] > 0
+
+
+def test_what_limits_prioritizing_is_that_stored_errors_are_out_of_date() -> None:
+    states = [9, 11]
+    found = cliffwalk.study(states, 4, "max")
+    for row, n in enumerate(states):
+        memory = 2 ** (n + 1) - 2
+        for order in ("greedy", "proportional", "rank"):
+            assert np.median(found[order][row]) > 0.9 * memory, "nearly all have to be replayed once"
+        for order in ("oracle", "fresh"):
+            assert np.median(found[order][row]) < 0.5 * memory
+
+
+def _plain_fresh(n: int, seed: int) -> int:
+    rng = np.random.default_rng(seed)
+    cliffwalk.transitions(n, rng)
+    values, truth, gamma = rng.normal(0, 0.1, size=2 * n), cliffwalk.true_values(n), 1 - 1 / n
+    updates = 0
+    while np.mean((values - truth) ** 2) >= 1e-3:
+        after = np.append(values.reshape(n, 2).max(axis=1)[1:] * gamma, 1.0)
+        errors = np.stack([np.zeros(n), after], axis=1).reshape(-1) - values
+        best = int(np.abs(errors).argmax())
+        values[best] += 0.25 * errors[best]
+        updates += 1
+    return updates
+
+
+def test_fresh_replays_the_largest_error_as_it_is_now() -> None:
+    for seed in range(3):
+        assert cliffwalk.updates_until_solved("fresh", 6, seed) == _plain_fresh(6, seed)
 
 
 def test_the_report_writes_numbers_and_figure(tmp_path: Path) -> None:
@@ -67,4 +96,4 @@ def test_the_report_writes_numbers_and_figure(tmp_path: Path) -> None:
     assert "initial priorities: max" in shown
     assert "oracle" in shown
     assert (tmp_path / "max.svg").exists()
-    assert len((tmp_path / "max.csv").read_text().splitlines()) == 1 + 5 * 3 * 2
+    assert len((tmp_path / "max.csv").read_text().splitlines()) == 1 + 6 * 3 * 2

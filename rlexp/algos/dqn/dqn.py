@@ -16,7 +16,7 @@ from stable_baselines3.dqn.policies import DQNPolicy
 from rlexp.algos.dqn.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
 from rlexp.buffers.replay import NStepReplay
-from rlexp.losses.dqn import td_targets, weighted_td_loss
+from rlexp.losses.dqn import td_targets, weighted_td_gradient, weighted_td_loss
 
 REPLAYS = ("uniform", "proportional", "rank")
 
@@ -116,6 +116,7 @@ class DQN(PlainDQN):
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         self.replay_buffer.anneal(self._current_progress_remaining)
+        parameters = list(self.q_net.parameters())
         for _ in range(gradient_steps):
             batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
             with th.no_grad():
@@ -128,19 +129,19 @@ class DQN(PlainDQN):
                     chooser,
                 )
             values = self.q_net(batch.observations).gather(1, batch.actions.long())
-            td_errors = targets - values
-            loss = weighted_td_loss(td_errors, batch.weights, self.td_clip)
-            self.policy.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            th.nn.utils.clip_grad_norm_(self.q_net.parameters(), self.max_grad_norm)
+            errors = targets - values.detach()
+            for parameter in parameters:
+                parameter.grad = None
+            values.backward(weighted_td_gradient(errors, batch.weights, self.td_clip))
+            if self.max_grad_norm is not None:
+                th.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
             self.policy.optimizer.step()
-            errors = td_errors.detach()
             # As published, what is clipped is the error itself, so that no outlier dominates the priorities.
             clipped = errors if self.td_clip is None else errors.clamp(-self.td_clip, self.td_clip)
             self.replay_buffer.update_priorities(batch.indices, clipped)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        self.logger.record_mean("train/loss", loss.item())
+        self.logger.record_mean("train/loss", weighted_td_loss(errors, batch.weights, self.td_clip).item())
         self.logger.record_mean("train/td_error", errors.abs().mean().item())
         if isinstance(self.replay_buffer, PrioritizedReplayBuffer):
             self.logger.record("train/beta", self.replay_buffer.beta)

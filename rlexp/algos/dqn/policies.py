@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import CombinedExtractor
+from stable_baselines3.common.type_aliases import PyTorchObs
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
 from rlexp.networks.dueling import DuelingHead
 from rlexp.networks.torso import ConvTorso
 
 
-class DuelingQNetwork(QNetwork):
+class DirectQNetwork(QNetwork):
+    """Stable-Baselines3's ``QNetwork``, which looks at the space once and not in every forward pass."""
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **words)
+        space = self.observation_space
+        scaled = self.normalize_images and isinstance(space, spaces.Box) and is_image_space(space)
+        self._only_cast = isinstance(space, spaces.Box) and not scaled
+
+    def forward(self, obs: PyTorchObs) -> th.Tensor:
+        """Return action values, ``(n, n_actions)``, of observations, ``(n, ...)``."""
+        if self._only_cast and isinstance(obs, th.Tensor):
+            values: th.Tensor = self.q_net(self.features_extractor(obs.float()))
+            return values
+        return super().forward(obs)
+
+
+class DuelingQNetwork(DirectQNetwork):
     """Action values from a state value and advantages; words as in Stable-Baselines3's ``QNetwork``."""
 
     def __init__(self, *args: Any, **words: Any) -> None:
@@ -36,7 +57,7 @@ class MlpPolicy(DQNPolicy):
 
     def make_q_net(self) -> QNetwork:
         """Build one network."""
-        kind = DuelingQNetwork if self.dueling else QNetwork
+        kind = DuelingQNetwork if self.dueling else DirectQNetwork
         return kind(**self._update_features_extractor(self.net_args, features_extractor=None)).to(self.device)
 
     def set_training_mode(self, mode: bool) -> None:
