@@ -1,0 +1,52 @@
+"""sb3-contrib's RecurrentPPO, and with it the network that Stable-Baselines 2 had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sb3_contrib import RecurrentPPO as PlainRecurrentPPO
+from stable_baselines3.common.type_aliases import GymEnv
+
+from rlexp.algos.recurrent_ppo.policies import SharedLstmPolicy
+from rlexp.errors import UsageError
+
+
+class RecurrentPPO(PlainRecurrentPPO):
+    """PPO with an LSTM; with the words below at their defaults it is sb3-contrib's.
+
+    :param policy: ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"`` or ``"MultiInputLstmPolicy"``
+    :param env: any
+    :param before_lstm: units of layers before the LSTM; ``net_arch`` of the policy comes behind it
+    :param layer_norm: normalise the LSTM's layers
+    :param critic_trains_lstm: let the critic's gradient into the LSTM that it shares with the actor
+    :param words: as in sb3-contrib
+    :raises UsageError: when one of these is asked for and the LSTM is not shared, or observations are no vector
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        env: GymEnv | str,
+        *args: Any,
+        before_lstm: list[int] | None = None,
+        layer_norm: bool = False,
+        critic_trains_lstm: bool = False,
+        **words: Any,
+    ) -> None:
+        if before_lstm or layer_norm or critic_trains_lstm:
+            kwargs = dict(words.get("policy_kwargs") or {})
+            if policy != "MlpLstmPolicy":
+                raise UsageError(
+                    f"policy: '{policy}' given, before_lstm, layer_norm and critic_trains_lstm need MlpLstmPolicy"
+                )
+            if not kwargs.pop("shared_lstm", False) or kwargs.pop("enable_critic_lstm", False):
+                raise UsageError(
+                    "shared_lstm, enable_critic_lstm: before_lstm, layer_norm and critic_trains_lstm are of an LSTM "
+                    "that actor and critic share; set shared_lstm=true enable_critic_lstm=false"
+                )
+            if layer_norm and kwargs.get("n_lstm_layers", 1) != 1:
+                raise UsageError(f"n_lstm_layers: {kwargs['n_lstm_layers']} given, layer_norm knows 1")
+            own = {"before_lstm": list(before_lstm or []), "layer_norm": layer_norm}
+            words["policy_kwargs"] = {**kwargs, **own, "critic_trains_lstm": critic_trains_lstm}
+            policy = SharedLstmPolicy
+        super().__init__(policy, env, *args, **words)

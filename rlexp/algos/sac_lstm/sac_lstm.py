@@ -1,0 +1,117 @@
+"""Soft actor-critic with an LSTM in the actor and in each critic, trained on windows of a flat buffer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch as th
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
+
+from rlexp.algos.memory import MemorySAC
+from rlexp.algos.sac_lstm.policies import SACLSTMPolicy
+from rlexp.buffers.sequences import Windows
+from rlexp.losses.soft import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
+from rlexp.networks.two_branch import RecurrentActor, RecurrentCritic, frozen
+
+
+class SACLSTM(MemorySAC):
+    """SAC with LSTMs: ``SACLSTM("MlpPolicy", env).learn(10_000)``; defaults are those of Biemann et al. 2021.
+
+    Every network has a memory of its own, which begins at zero with the window, or at the beginning of the
+    burn-in; no state is stored. All losses of an update are taken at the same parameters, so that one pass of
+    every LSTM serves all of them.
+
+    :param policy: "MlpPolicy", or a subclass of :class:`SACLSTMPolicy`
+    :param env: actions and observations in one vector each
+    :param learning_rate: of all optimizers
+    :param buffer_size: steps remembered, of all environments together
+    :param learning_starts: steps at random before the first update
+    :param batch_size: windows per update
+    :param length: steps of a window that are learned from
+    :param burn_in: steps before them, to warm the memories up; gradients pass through them
+    :param tau: the share of the critics that the targets take over at an update
+    :param max_grad_norm: longer gradients of actor and critics are cut to it; infinity: none are
+    :param sac: every other word of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and gSDE
+    :raises UsageError: when a setting or a space cannot work
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": SACLSTMPolicy}
+    policy: SACLSTMPolicy
+    actor: RecurrentActor  # type: ignore[assignment]
+    critic: RecurrentCritic  # type: ignore[assignment]
+    critic_target: RecurrentCritic  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        policy: str | type[SACLSTMPolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 3e-4,
+        buffer_size: int = 1_000_000,
+        learning_starts: int = 1000,
+        batch_size: int = 16,
+        length: int = 20,
+        burn_in: int = 0,
+        tau: float = 0.01,
+        max_grad_norm: float = np.inf,
+        **sac: Any,
+    ) -> None:
+        self.length = length
+        self.burn_in = burn_in
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            buffer_size=buffer_size,
+            learning_starts=learning_starts,
+            batch_size=batch_size,
+            tau=tau,
+            max_grad_norm=max_grad_norm,
+            replay_buffer_kwargs={"length": length, "burn_in": burn_in},
+            **sac,
+        )
+
+    def train(self, gradient_steps: int, batch_size: int = 16) -> None:
+        """Do some updates, each on a batch of its own."""
+        self.policy.set_training_mode(True)
+        optimizers: list[Any] = [self.actor.optimizer, self.critic.optimizer]
+        if self.ent_coef_optimizer is not None:
+            optimizers.append(self.ent_coef_optimizer)
+        self._update_learning_rate(optimizers)
+        for _ in range(gradient_steps):
+            batch = self.replay_buffer.windows(batch_size, env=self._vec_normalize_env)
+            ent_coef = self._ent_coef()
+            policy_loss, value_loss, log_probs = self.losses(batch, ent_coef)
+            for module, loss in ((self.critic, value_loss), (self.actor, policy_loss)):
+                module.optimizer.zero_grad()  # type: ignore[union-attr]
+                loss.backward()  # type: ignore[no-untyped-call]
+                self._step(module)
+            self._learn_ent_coef(log_probs, batch.mask)
+            self._follow(self.critic, self.critic_target)
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record_mean("train/ent_coef", ent_coef.item())
+        self.logger.record_mean("train/actor_loss", policy_loss.item())
+        self.logger.record_mean("train/critic_loss", value_loss.item())
+
+    def losses(self, batch: Windows, ent_coef: th.Tensor) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """Return the actor's loss, the critics' loss, and the log-densities of the actions drawn, ``(T, n)``.
+
+        :param batch: windows of the buffer
+        :param ent_coef: the entropy coefficient
+        """
+        seen, done = batch.observations, batch.previous_actions
+        mean, log_std, _ = self.actor(seen, done)
+        # One draw at every step serves both losses: as the step's own action and as the one after the step before.
+        drawn, log_probs = squashed_gaussian(mean, log_std, th.randn_like(mean))
+        with th.no_grad():
+            following = self.critic_target(self.critic_target.remember(seen, done), seen, drawn)
+            values = soft_values(following, log_probs, ent_coef)[1:]
+            targets = soft_targets(batch.rewards, batch.terminals, self.gamma, values)
+        now, log_probs = seen[:-1], log_probs[:-1]
+        known = self.critic.remember(now, done[:-1])
+        value_loss = critic_loss(self.critic(known, now, batch.actions), targets, batch.mask)
+        with frozen(self.critic):
+            rated = self.critic((known[0].detach(), known[1].detach()), now, drawn[:-1])
+        return actor_loss(rated, log_probs, ent_coef, batch.mask), value_loss, log_probs

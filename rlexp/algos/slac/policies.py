@@ -1,0 +1,196 @@
+"""All networks of SLAC: latent model, actor, critics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.type_aliases import Schedule
+from torch import nn
+
+from rlexp.algos.memory import Memory, MemoryPolicy
+from rlexp.algos.slac.networks import LatentCritic, StackActor, WindowActor
+from rlexp.errors import UsageError
+from rlexp.losses.soft import squashed_gaussian
+from rlexp.networks.latent import LatentModel
+
+_WORDS = (
+    "z1_dim",
+    "z2_dim",
+    "model_arch",
+    "model_activation",
+    "net_arch",
+    "activation_fn",
+    "separate_std",
+    "observation_std",
+    "length",
+    "actor_kind",
+    "actor_history",
+    "pad",
+    "actor_units",
+    "lstm_units",
+    "critic_kind",
+    "critic_input",
+    "model_learning_rate",
+    "optimizer_class",
+    "optimizer_kwargs",
+)
+
+
+class SLACPolicy(MemoryPolicy):
+    """The actor acts on what was seen; neither it nor the model that acting needs is run through the latent model.
+
+    Its memory: of a stacking actor, the last observations but one and the actions after them; of a recurrent one, the
+    LSTM's state and the previous action.
+
+    :param observation_space: a vector
+    :param action_space: a vector with bounds
+    :param lr_schedule: learning rate of actor and critics
+    :param z1_dim: dimensions of z¹, likewise ``z2_dim``
+    :param model_arch: hidden units of every network of the latent model
+    :param model_activation: name of a class in ``torch.nn``
+    :param net_arch: hidden units of actor and critics
+    :param activation_fn: between their layers
+    :param separate_std: networks of their own for standard deviations
+    :param observation_std: the latent model's of what is seen; None: learned
+    :param length: observations that a stacking actor sees
+    :param actor_kind: ``"stack"`` or ``"lstm"``
+    :param actor_history: ``"obs"`` or ``"obs_act"``: what a stacking actor sees
+    :param pad: ``"zero"`` or ``"repeat"``: what stands before the first observation
+    :param actor_units: of a recurrent actor's layers
+    :param lstm_units: of its LSTM
+    :param critic_kind: ``"v"``: a state value with a target network; ``"q_target"``: target action values
+    :param critic_input: ``"z2"`` or ``"z"``: what critics see of the latent state
+    :param model_learning_rate: of the latent model
+    :param optimizer_class: as in Stable-Baselines3, likewise ``optimizer_kwargs``
+    :param use_sde: refused
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        z1_dim: int = 16,
+        z2_dim: int = 32,
+        model_arch: list[int] | None = None,
+        model_activation: str = "Tanh",
+        net_arch: list[int] | None = None,
+        activation_fn: type[nn.Module] = nn.ReLU,
+        separate_std: bool = False,
+        observation_std: float | None = None,
+        length: int = 8,
+        actor_kind: str = "stack",
+        actor_history: str = "obs",
+        pad: str = "zero",
+        actor_units: int = 128,
+        lstm_units: int = 256,
+        critic_kind: str = "v",
+        critic_input: str = "z2",
+        model_learning_rate: float = 1e-4,
+        optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
+        optimizer_kwargs: dict[str, Any] | None = None,
+        use_sde: bool = False,
+    ) -> None:
+        if use_sde:
+            raise UsageError("use_sde: True given, an actor with a memory knows only noise of one step")
+        if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
+            optimizer_kwargs = {"fused": True}  # the same numbers in a fraction of the time
+        super().__init__(
+            observation_space,
+            action_space,
+            optimizer_class=optimizer_class,
+            optimizer_kwargs=optimizer_kwargs,
+        )
+        model_arch = [128, 128] if model_arch is None else list(model_arch)
+        net_arch = [256, 256] if net_arch is None else list(net_arch)
+        given = locals()
+        self._given = {word: given[word] for word in _WORDS if not word.startswith("optimizer")}
+        self.length = length
+        self.lstm_units = lstm_units
+        self.both_levels = critic_input == "z"
+        sizes = (self.observation_dim, self.action_dim)
+        self.latent = LatentModel(
+            *sizes, z1_dim, z2_dim, model_arch, getattr(nn, model_activation), separate_std, observation_std
+        )
+        self.actor: StackActor | WindowActor
+        if actor_kind == "lstm":
+            self.actor = WindowActor(*sizes, actor_units, lstm_units)
+        else:
+            self.actor = StackActor(
+                *sizes,
+                length,
+                actor_history == "obs_act",
+                pad == "repeat",
+                net_arch,
+                activation_fn,
+                separate_std,
+            )
+        latent_dim = z2_dim + z1_dim * self.both_levels
+        words = (latent_dim, self.action_dim, net_arch, activation_fn)
+        self.critic = LatentCritic(*words, with_value=critic_kind == "v")
+        target = LatentCritic(*words, with_value=critic_kind == "v")
+        target.load_state_dict(self.critic.state_dict())
+        # What is bootstrapped from: the state value where there is one, else the action values.
+        self.critic_target: nn.Module = target if target.value is None else target.value
+        self.critic_target.requires_grad_(False)
+        rates = (
+            (self.actor, lr_schedule(1)),
+            (self.critic, lr_schedule(1)),
+            (self.latent, model_learning_rate),
+        )
+        for module, rate in rates:
+            module.optimizer = self.optimizer_class(  # type: ignore[assignment]
+                module.parameters(),
+                lr=rate,  # type: ignore[call-arg]
+                **self.optimizer_kwargs,
+            )
+
+    def empty_memory(self, n_envs: int) -> Memory:
+        """Return zeros."""
+        if isinstance(self.actor, WindowActor):
+            shapes: list[tuple[int, ...]] = [(self.lstm_units,), (self.lstm_units,), (self.action_dim,)]
+        else:
+            shapes = [(self.length - 1, self.observation_dim), (self.length - 1, self.action_dim)]
+        return tuple(th.zeros(n_envs, *shape, device=self.device) for shape in shapes)
+
+    def act(
+        self, observations: th.Tensor, memory: Memory, starts: th.Tensor, deterministic: bool
+    ) -> tuple[th.Tensor, Memory]:
+        """Choose actions; see the base class."""
+        if isinstance(self.actor, WindowActor):
+            hidden, cell, previous = memory
+            mean, log_std, (hidden, cell) = self.actor(
+                observations.unsqueeze(0), previous.unsqueeze(0), (hidden.unsqueeze(0), cell.unsqueeze(0))
+            )
+            mean, log_std = mean.squeeze(0), log_std.squeeze(0)
+            after: Memory = (hidden.squeeze(0), cell.squeeze(0), previous)
+        else:
+            past, done = memory
+            now = observations.unsqueeze(1)
+            if self.actor.repeats:
+                past = th.where(starts.view(-1, 1, 1), now.expand_as(past), past)
+            seen = th.cat([past, now], dim=1)
+            mean, log_std = self.actor(self.actor.join(seen, done))
+            after = (seen[:, 1:], done)
+        if deterministic:
+            return th.tanh(mean), after
+        return squashed_gaussian(mean, log_std, th.randn_like(mean))[0], after
+
+    def note(self, memory: Memory, actions: th.Tensor) -> Memory:
+        """Put the actions where the next step will look for them."""
+        if isinstance(self.actor, WindowActor):
+            return (*memory[:2], actions)
+        past, done = memory
+        return past, th.cat([done, actions.unsqueeze(1)], dim=1)[:, 1:]
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            "observation_space": self.observation_space,
+            "action_space": self.action_space,
+            "lr_schedule": lambda _: 0.0,
+            **self._given,
+            "optimizer_class": self.optimizer_class,
+            "optimizer_kwargs": self.optimizer_kwargs,
+        }

@@ -1,0 +1,283 @@
+"""Stochastic latent actor-critic: a model explains what is seen, critics judge its latent states, the actor sees."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import torch as th
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
+
+from rlexp.algos.memory import MemorySAC
+from rlexp.algos.slac.networks import LatentCritic, StackActor, WindowActor, at
+from rlexp.algos.slac.policies import SLACPolicy
+from rlexp.buffers.sequences import Windows
+from rlexp.errors import UsageError
+from rlexp.losses.slac import elbo_loss, gaussian_divergence, gaussian_log_density, han_loss
+from rlexp.losses.soft import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
+from rlexp.networks.latent import Beliefs, LatentModel
+from rlexp.networks.two_branch import frozen
+
+_CHOICES = {
+    "variant": ("elbo", "han", "lee"),
+    "rl_positions": ("last", "all"),
+    "actor_kind": ("stack", "lstm"),
+    "actor_history": ("obs", "obs_act"),
+    "pad": ("zero", "repeat"),
+    "critic_kind": ("v", "q_target"),
+    "critic_input": ("z2", "z"),
+}
+_LEE_STD = math.sqrt(0.1)
+
+
+class SLAC(MemorySAC):
+    """Stochastic latent actor-critic (Lee et al. 2020): ``SLAC("MlpPolicy", env).learn(10_000)``.
+
+    Sizes are those of Biemann et al. 2021. An update draws windows, takes a step on the latent model, and one on actor
+    and critics with the latent states that the model's step had inferred; no gradient of theirs reaches the model.
+
+    :param policy: "MlpPolicy", or a subclass of :class:`SLACPolicy`
+    :param env: actions and observations in one vector each
+    :param learning_rate: of actor, critics and entropy coefficient; the model's is in ``policy_kwargs``
+    :param buffer_size: steps remembered, of all environments together
+    :param learning_starts: steps at random before the first update
+    :param pretraining: steps on the model alone before the first update of actor and critics
+    :param divergence_warmup: steps on the model until the divergence weighs as much as the bound says; it begins at 0
+    :param standardize: the model sees observations and rewards in units of the spread that they have before the first
+        update; else a large one is taken for noise, since its learned deviation grows faster than what explains it
+    :param batch_size: windows per update
+    :param length: steps of a window
+    :param actor_burn_in: steps before the window that a recurrent actor sees, too
+    :param variant: the model's objective. ``"elbo"``: the evidence lower bound; ``"han"``: of Han et al.'s code, each
+        part by its size, decoders fed with z¹ of the prior; ``"lee"``: of Lee et al.'s, the bound with a fixed standard
+        deviation of what is seen, and no reward that ends an episode
+    :param rl_positions: where actor and critics learn: at the ``"last"`` step of a window (Lee) or at ``"all"`` (Han)
+    :param tau: the share of the critics that the targets take over at an update
+    :param max_grad_norm: longer gradients of model, actor and critics are cut to it; infinity: none are
+    :param policy_kwargs: see :class:`SLACPolicy`
+    :param sac: every other word of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and gSDE
+    :raises UsageError: when a setting or a space cannot work
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": SLACPolicy}
+    policy: SLACPolicy
+    actor: StackActor | WindowActor  # type: ignore[assignment]
+    critic: LatentCritic  # type: ignore[assignment]
+    latent: LatentModel
+
+    def __init__(
+        self,
+        policy: str | type[SLACPolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 3e-4,
+        buffer_size: int = 1_000_000,
+        learning_starts: int = 1000,
+        pretraining: int = 5000,
+        divergence_warmup: int = 1000,
+        standardize: bool = True,
+        batch_size: int = 64,
+        length: int = 8,
+        actor_burn_in: int = 40,
+        variant: str = "elbo",
+        rl_positions: str = "last",
+        tau: float = 0.005,
+        max_grad_norm: float = np.inf,
+        policy_kwargs: dict[str, Any] | None = None,
+        **sac: Any,
+    ) -> None:
+        words = {**(policy_kwargs or {}), "length": length}
+        for word, allowed in _CHOICES.items():
+            given = {"variant": variant, "rl_positions": rl_positions, **words}.get(word, allowed[0])
+            if given not in allowed:
+                raise UsageError(f"{word}: '{given}' given, allowed are {', '.join(allowed)}")
+        if variant == "lee":
+            words["observation_std"] = _LEE_STD
+        self.pretraining = pretraining
+        self.divergence_warmup = divergence_warmup
+        self.standardize = standardize
+        self.length = length
+        self.actor_burn_in = actor_burn_in
+        self.variant = variant
+        self.rl_positions = rl_positions
+        self._model_updates = 0
+        recurrent = words.get("actor_kind") == "lstm"
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            buffer_size=buffer_size,
+            learning_starts=learning_starts,
+            batch_size=batch_size,
+            tau=tau,
+            max_grad_norm=max_grad_norm,
+            policy_kwargs=words,
+            replay_buffer_kwargs={
+                "length": length,
+                "burn_in": actor_burn_in if recurrent else length - 1,
+                "anchor": "last" if rl_positions == "last" else "any",
+            },
+            **sac,
+        )
+
+    def _create_aliases(self) -> None:
+        super()._create_aliases()
+        self.latent = self.policy.latent
+
+    # ------------------------------------------------------------------------------------------------ updates
+
+    def train(self, gradient_steps: int, batch_size: int = 64) -> None:
+        """Do some updates, each on a batch of its own; before the very first, train the model alone."""
+        self.policy.set_training_mode(True)
+        optimizers: list[Any] = [self.actor.optimizer, self.critic.optimizer]
+        if self.ent_coef_optimizer is not None:
+            optimizers.append(self.ent_coef_optimizer)
+        self._update_learning_rate(optimizers)
+        if self.standardize and self._model_updates == 0:
+            self._measure()
+        while self._model_updates < self.pretraining:
+            model_loss, _ = self._train_model(self._window(self._draw(batch_size)))
+            self.logger.record_mean("train/pretraining_loss", model_loss.item())
+        for _ in range(gradient_steps):
+            batch = self._draw(batch_size)
+            window = self._window(batch)
+            model_loss, beliefs = self._train_model(window)
+            latents = (beliefs.z if self.policy.both_levels else beliefs.z2).detach()
+            ent_coef = self._ent_coef()
+            policy_loss, value_loss, log_probs, mask = self.losses(batch, window, latents, ent_coef)
+            for module, loss in ((self.critic, value_loss), (self.actor, policy_loss)):
+                module.optimizer.zero_grad()  # type: ignore[union-attr]
+                loss.backward()  # type: ignore[no-untyped-call]
+                self._step(module)
+            self._learn_ent_coef(log_probs, mask)
+            self._follow(self.critic if self.critic.value is None else self.critic.value, self.critic_target)
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record_mean("train/ent_coef", ent_coef.item())
+        self.logger.record_mean("train/actor_loss", policy_loss.item())
+        self.logger.record_mean("train/critic_loss", value_loss.item())
+        self.logger.record_mean("train/model_loss", model_loss.item())
+
+    def _draw(self, batch_size: int) -> Windows:
+        return self.replay_buffer.windows(batch_size, env=self._vec_normalize_env)
+
+    def _window(self, batch: Windows) -> Windows:
+        """Return the steps to learn from alone, what went before them left out."""
+        if not self.replay_buffer.burn_in:
+            return batch
+        places = batch.before + th.arange(self.length + 1, device=batch.before.device).unsqueeze(1)
+        inside = places[:-1]
+        return Windows(
+            observations=at(batch.observations, places),
+            previous_actions=at(batch.previous_actions, places),
+            rewards=at(batch.rewards, inside),
+            terminals=at(batch.terminals, inside),
+            mask=at(batch.mask, inside),
+            before=th.zeros_like(batch.before),
+            lengths=batch.lengths,
+        )
+
+    def _measure(self) -> None:
+        """Tell the model the spread of what has been collected so far."""
+        windows = self._draw(max(self.learning_starts, 1000))
+        there = windows.mask.bool()
+        self.latent.measure(windows.observations[:-1][there], windows.rewards[there].unsqueeze(-1))
+
+    def _train_model(self, window: Windows) -> tuple[th.Tensor, Beliefs]:
+        weight = min(1.0, self._model_updates / max(1, self.divergence_warmup))
+        loss, beliefs = self.model_loss(window, weight)
+        self._model_updates += 1
+        self.latent.optimizer.zero_grad()  # type: ignore[union-attr]
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._step(self.latent)
+        return loss, beliefs
+
+    def model_loss(self, window: Windows, divergence_weight: float = 1.0) -> tuple[th.Tensor, Beliefs]:
+        """Return the latent model's loss and what it took the windows to be.
+
+        :param window: windows without burn-in
+        :param divergence_weight: 1: the objective proper
+        """
+        observations, rewards = self.latent.in_units(window.observations, window.rewards.unsqueeze(-1))
+        beliefs = self.latent.infer(observations, window.actions)
+        z = beliefs.z
+        if self.variant == "han":  # decoders see z¹ as it was to be expected
+            mean, std = beliefs.prior
+            z = th.cat([mean + std * th.randn_like(mean), beliefs.z2], dim=-1)
+        divergence = gaussian_divergence(*beliefs.posterior, *beliefs.prior).sum(dim=-1)
+        observation_log = gaussian_log_density(observations, *self.latent.observation(z))
+        reward_log = gaussian_log_density(rewards, *self.latent.decode_rewards(z, window.actions))
+        done = window.mask
+        seen = th.cat([th.ones_like(done[:1]), done])
+        if self.variant == "lee":
+            done = done * (1 - window.terminals)
+        parts = (observation_log, reward_log, divergence, seen, done)
+        if self.variant == "han":
+            return han_loss(*parts, self.policy.observation_dim, self.latent.z1_dim), beliefs
+        return elbo_loss(*parts, divergence_weight), beliefs
+
+    def losses(
+        self, batch: Windows, window: Windows, latents: th.Tensor, ent_coef: th.Tensor
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor, th.Tensor | None]:
+        """Return the actor's loss, the critics' loss, log-densities of the actions drawn, and which of them count.
+
+        :param batch: windows with what went before them
+        :param window: without
+        :param latents: what critics see of the latent states, ``(length + 1, n, ...)``
+        :param ent_coef: the entropy coefficient
+        """
+        mask: th.Tensor | None
+        if self.rl_positions == "last":
+            here, mask = (window.lengths - 1).unsqueeze(0), None
+        else:
+            here = th.arange(self.length, device=latents.device).unsqueeze(1).expand(-1, len(window.lengths))
+            mask = window.mask
+        learns_value = self.critic.value is not None
+        # With a state value the actions after the next observation are not needed.
+        places = here if learns_value else th.cat([here, here + 1])
+        mean, log_std = self._heads(batch, places)
+        drawn, log_probs = squashed_gaussian(mean, log_std, th.randn_like(mean))
+        n = len(here)
+        now, then = at(latents, here), at(latents, here + 1)
+        with frozen(self.critic):
+            rated = self.critic(now, drawn[:n])
+        with th.no_grad():
+            if learns_value:
+                following = self.critic_target(then).squeeze(-1)
+            else:
+                following = soft_values(self.critic_target(then, drawn[n:]), log_probs[n:], ent_coef)
+            targets = soft_targets(
+                at(window.rewards, here), at(window.terminals, here), self.gamma, following
+            )
+        value_loss = critic_loss(self.critic(now, at(window.actions, here)), targets, mask)
+        if self.critic.value is not None:
+            wanted = soft_values(rated, log_probs, ent_coef).detach()
+            value_loss = value_loss + critic_loss((self.critic.value(now).squeeze(-1),), wanted, mask)
+        return actor_loss(rated, log_probs[:n], ent_coef, mask), value_loss, log_probs[:n], mask
+
+    def _heads(self, batch: Windows, places: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+        """Return mean and ``log σ`` in some places of the windows, ``(K, n, action_dim)`` each."""
+        there = batch.before + places
+        if isinstance(self.actor, WindowActor):
+            mean, log_std = self.actor.over(batch)
+            return at(mean, there), at(log_std, there)
+        heads: tuple[th.Tensor, th.Tensor] = self.actor(at(self.actor.stack(batch), there))
+        return heads
+
+    # -------------------------------------------------------------------------------------------------- state
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "latent"]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        modules, variables = super()._get_torch_save_params()
+        return [*modules, "latent.optimizer"], variables
+
+    def checkpoint_state(self) -> dict[str, Any]:
+        """Return what counts besides Stable-Baselines3's own counters."""
+        return {"model_updates": self._model_updates}
+
+    def load_checkpoint_state(self, state: dict[str, Any]) -> None:
+        """Take back a state."""
+        self._model_updates = state["model_updates"]

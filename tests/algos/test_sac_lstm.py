@@ -1,0 +1,249 @@
+"""SAC-LSTM: its losses against a loop over single steps, its memory, learning, exact state, the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as th
+
+from rlexp import checkpoint
+from rlexp.algos.sac_lstm import SACLSTM
+from rlexp.errors import UsageError
+from rlexp.networks.two_branch import MemoryBranch, Merged
+from tests.algos.remembering import Recall, Wander, vec
+from tests.conftest import Rlexp
+from tests.safe_point import StopAt
+
+NETS: dict[str, Any] = {"actor_units": 8, "critic_units": 10, "lstm_units": 6}
+SMALL: dict[str, Any] = {
+    "learning_starts": 30,
+    "batch_size": 5,
+    "length": 4,
+    "burn_in": 3,
+    "buffer_size": 300,
+    "train_freq": 3,
+    "seed": 3,
+    "device": "cpu",
+}
+
+
+def build(n_envs: int = 1, **words: Any) -> SACLSTM:
+    nets = {**NETS, **words.pop("policy_kwargs", {})}
+    return SACLSTM("MlpPolicy", vec(Wander, n_envs), policy_kwargs=nets, **{**SMALL, **words})
+
+
+def lstm_step(
+    branch: MemoryBranch, pair: th.Tensor, h: th.Tensor, c: th.Tensor
+) -> tuple[th.Tensor, th.Tensor]:
+    """One step of an LSTM, as in any textbook."""
+    lstm = branch.lstm
+    x = th.relu(branch.embed.weight @ pair + branch.embed.bias)
+    gates = lstm.weight_ih_l0 @ x + lstm.bias_ih_l0 + lstm.weight_hh_l0 @ h + lstm.bias_hh_l0
+    i, f, g, o = gates.chunk(4)
+    c = th.sigmoid(f) * c + th.sigmoid(i) * th.tanh(g)
+    return th.sigmoid(o) * th.tanh(c), c
+
+
+def merge(net: Merged, memory: th.Tensor, view: th.Tensor) -> th.Tensor:
+    """Both branches side by side, then the layers behind them."""
+    both = th.cat([memory, th.relu(net.direct.weight @ view + net.direct.bias)])
+    return net.head(th.relu(net.both.weight @ both + net.both.bias))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_losses_are_those_of_a_loop_over_steps(shared: bool) -> None:
+    model = build(n_envs=2, policy_kwargs={"shared_critic_lstm": shared}, ent_coef=0.2, gamma=0.9)
+    model.learn(150)
+    with th.no_grad():
+        for parameter in model.critic_target.parameters():
+            parameter.add_(0.05 * th.randn_like(parameter))
+    batch = model.replay_buffer.windows(12)
+    assert (batch.lengths < 4).any() and batch.terminals.any(), "windows cut short by ends are among them"
+    th.manual_seed(5)
+    noise = th.randn(8, 12, 2)
+    th.manual_seed(5)
+    policy_loss, value_loss, log_probs = model.losses(batch, model._ent_coef())
+    with th.no_grad():
+        actor_terms, critic_terms = _by_steps(model, batch, noise, log_probs, shared)
+    assert value_loss.item() == pytest.approx(np.mean(critic_terms), rel=1e-4)
+    assert policy_loss.item() == pytest.approx(np.mean(actor_terms), rel=1e-4)
+
+
+def _by_steps(model: SACLSTM, batch: Any, noise: th.Tensor, log_probs: th.Tensor, shared: bool) -> Any:
+    """Return the actor's and the critics' loss of every step."""
+    actor_terms, critic_terms = [], []
+    alpha = 0.2
+    for k in range(12):
+        first, n = int(batch.before[k]), int(batch.lengths[k])
+        h, c = th.zeros(6), th.zeros(6)
+        states = {
+            (net, i): (th.zeros(6), th.zeros(6)) for net in ("critic", "critic_target") for i in range(2)
+        }
+        q: dict[tuple[str, int, str], th.Tensor] = {}
+        log_pi: dict[int, th.Tensor] = {}
+        for p in range(first + n + 1):
+            seen = batch.observations[p, k]
+            pair = th.cat([batch.previous_actions[p, k], seen])
+            h, c = lstm_step(model.actor.memory, pair, h, c)
+            mean, log_std = merge(model.actor.merged, h, seen).chunk(2)
+            raw = mean + log_std.exp() * noise[p, k]
+            action = th.tanh(raw)
+            normal = th.distributions.Normal(mean, log_std.exp())
+            log_pi[p] = (normal.log_prob(raw) - th.log(1 - action.square() + 1e-12)).sum()
+            for net in ("critic", "critic_target"):
+                nets: Any = getattr(model, net)
+                for i in range(2):
+                    branch = nets.memories[0 if shared else i]
+                    states[net, i] = lstm_step(branch, pair, *states[net, i])
+                    q[net, i, f"own{p}"] = merge(nets.values[i], states[net, i][0], th.cat([seen, action]))
+                    if p < first + n:
+                        done = th.cat([seen, batch.actions[p, k]])
+                        q[net, i, f"done{p}"] = merge(nets.values[i], states[net, i][0], done)
+        for p in range(first, first + n):
+            following = min(float(q["critic_target", i, f"own{p + 1}"]) for i in range(2))
+            going_on = 0.9 * (1 - float(batch.terminals[p, k])) * (following - alpha * float(log_pi[p + 1]))
+            target = float(batch.rewards[p, k]) + going_on
+            critic_terms.append(
+                sum(0.5 * (float(q["critic", i, f"done{p}"]) - target) ** 2 for i in range(2))
+            )
+            lowest = min(float(q["critic", i, f"own{p}"]) for i in range(2))
+            actor_terms.append(alpha * float(log_pi[p]) - lowest)
+            assert log_probs[p, k].item() == pytest.approx(float(log_pi[p]), abs=1e-4)
+    return actor_terms, critic_terms
+
+
+def test_gradients_go_where_they_belong() -> None:
+    model = build()
+    model.learn(60)
+    batch = model.replay_buffer.windows(6)
+    policy_loss, value_loss, _ = model.losses(batch, model._ent_coef())
+    for loss, mine, others in (
+        (policy_loss, model.actor, (model.critic, model.critic_target)),
+        (value_loss, model.critic, (model.actor, model.critic_target)),
+    ):
+        model.policy.zero_grad()
+        loss.backward()
+        assert all(p.grad is not None and p.grad.any() for p in mine.parameters())
+        assert not any(p.grad is not None and p.grad.any() for net in others for p in net.parameters())
+    assert all(p.requires_grad for p in model.critic.parameters())
+
+
+def test_acting_step_by_step_is_the_sequence() -> None:
+    model = build(n_envs=2)
+    rng = np.random.default_rng(0)
+    seen = rng.normal(size=(7, 2, 3)).astype(np.float32)
+    state, actions = None, []
+    for step in range(7):
+        starts = np.array([step == 0, step in (0, 4)])
+        action, state = model.predict(seen[step], state, starts, deterministic=True)
+        actions.append(action / 2.0)  # the task's own range is [-2, 2]
+    assert state is not None and [part.shape for part in state] == [(2, 6), (2, 6), (2, 2)]
+    for env, first in ((0, 0), (1, 4)):
+        done = np.stack([np.zeros(2, np.float32), *[actions[t][env] for t in range(first, 6)]])[:, None]
+        mean, _, _ = model.actor(th.from_numpy(seen[first:, env : env + 1]), th.from_numpy(done))
+        expected = np.stack([actions[t][env] for t in range(first, 7)])
+        assert np.allclose(th.tanh(mean[:, 0]).detach().numpy(), expected, atol=1e-5)
+    single, _ = model.predict(seen[0, 0], deterministic=True)
+    assert single.shape == (2,) and np.allclose(single, actions[0][0] * 2, atol=1e-5)
+
+
+def test_the_memory_is_kept_while_actions_are_random() -> None:
+    model = build(n_envs=2, learning_starts=1000)
+    model.learn(41 * 2)
+    row = model.replay_buffer.pos - 1
+    assert model._last_lstm_states is not None
+    hidden, _, previous = model._last_lstm_states
+    assert np.allclose(previous, model.replay_buffer.actions[row])
+    for env in range(2):
+        begin = row
+        while begin > 0 and not model.replay_buffer.dones[begin - 1, env]:
+            begin -= 1
+        seen = model.replay_buffer.observations[begin : row + 1, env]
+        done = np.concatenate([np.zeros((1, 2), np.float32), model.replay_buffer.actions[begin:row, env]])
+        memories, _ = model.actor.memory(th.from_numpy(seen[:, None]), th.from_numpy(done[:, None]))
+        assert np.allclose(memories[-1, 0].detach().numpy(), hidden[env], atol=1e-5)
+
+
+def test_it_remembers() -> None:
+    words: dict[str, Any] = {
+        "learning_rate": 3e-3,
+        "train_freq": 2,
+        "batch_size": 16,
+        "length": 6,
+        "burn_in": 0,
+    }
+    nets = {"actor_units": 32, "critic_units": 32, "lstm_units": 32}
+    words |= {"gamma": 0.5, "ent_coef": 0.05}
+    model = SACLSTM("MlpPolicy", vec(Recall), policy_kwargs=nets, **{**SMALL, **words})
+    model.learn(600)
+    task, total = Recall(), 0.0
+    for seed in range(20):
+        seen, _ = task.reset(seed=seed)
+        state = None
+        for _ in range(task.length):
+            action, state = model.predict(seen, state, deterministic=True)
+            seen, reward, *_ = task.step(action)
+            total += reward
+    assert total / 20 > 0.8 * task.length
+
+
+@pytest.mark.parametrize("ent_coef", ["auto_0.1", 0.3])
+def test_entropy_coefficient(ent_coef: str | float) -> None:
+    model = build(ent_coef=ent_coef)
+    model.learn(60)
+    found = float(model._ent_coef())
+    assert (found == pytest.approx(0.3)) == (ent_coef == 0.3)
+    assert found != pytest.approx(0.1, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_envs", [1, 2])
+def test_resume_is_exact(tmp_path: Path, n_envs: int) -> None:
+    undisturbed = build(n_envs, buffer_size=101)
+    undisturbed.learn(240)
+    stop = StopAt(125)
+    build(n_envs, buffer_size=101).learn(240, callback=stop)
+    assert stop.state is not None
+    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
+    th.manual_seed(99)
+    np.random.seed(99)
+    resumed = build(n_envs, buffer_size=101)
+    checkpoint.restore(resumed, state)
+    resumed.learn(240 - resumed.num_timesteps, reset_num_timesteps=False)
+    assert resumed.num_timesteps == undisturbed.num_timesteps
+    for one, other in zip(undisturbed.policy.parameters(), resumed.policy.parameters(), strict=True):
+        assert th.equal(one, other)
+    assert float(undisturbed._ent_coef()) == float(resumed._ent_coef())
+    assert np.array_equal(undisturbed.replay_buffer.observations, resumed.replay_buffer.observations)
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    model = build(policy_kwargs={"shared_critic_lstm": True})
+    model.learn(60)
+    model.save(tmp_path / "model.zip")
+    other = SACLSTM.load(tmp_path / "model.zip", env=vec(Wander), device="cpu")
+    seen = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    assert np.array_equal(
+        model.predict(seen, deterministic=True)[0], other.predict(seen, deterministic=True)[0]
+    )
+    assert (other.length, other.burn_in, other.replay_buffer.length) == (4, 3, 4)
+    other.learn(60)
+
+
+def test_what_cannot_work_is_refused() -> None:
+    with pytest.raises(UsageError, match="MlpPolicy"):
+        SACLSTM("CnnPolicy", vec(Wander))
+
+
+def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
+    words = ("algo=sac_lstm", "env=pendulum_v", "total_timesteps=60", "logger=none", "evaluation.episodes=1")
+    small = ("algo.learning_starts=50", "algo.lstm_units=8", "env.max_steps=20")
+    done = rlexp(*words, *small)
+    assert done.returncode == 0, done.stderr
+    for wrong, hint in (("algo.length=0", "algo.length"), ("algo.lenght=5", "length")):
+        refused = rlexp(*words, wrong)
+        assert refused.returncode == 2 and hint in refused.stderr
+    misfit = rlexp(*words, "env=cartpole_p", "env.actions=discrete")
+    assert misfit.returncode == 2 and "continuous" in misfit.stderr
