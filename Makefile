@@ -8,7 +8,7 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity figure-cliffwalk bench-replay clean
+.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -20,6 +20,7 @@ $(DONE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m rlexp.envs.datacenter.fetch || echo 'everything but env=datacenter works without it'
 	@touch $@
 
 run: setup ## the main job: LCPO learns the restaurant task, about half a minute
@@ -73,12 +74,64 @@ lcpo-variants: setup ## beyond the paper: decaying learning rate, size of an upd
 fidelity: setup ## the restaurant task against the published yardsticks
 	$(BIN)/rlexp report restaurant_fidelity
 
+energy-fidelity: setup ## the data centre: controllers on the EnergyPlus engine, and our model of it beside the engine
+	$(BIN)/rlexp report datacenter_fidelity --strict
+
+energy: setup ## Biemann et al. 2021: five agents cool a data centre on EnergyPlus (days of one core)
+	$(BIN)/rlexp sweep energy
+	$(BIN)/rlexp report energy
+
+energy-surrogate: setup ## the same on our own model of the plant, with more seeds
+	$(BIN)/rlexp sweep energy_surrogate
+	$(BIN)/rlexp report energy_surrogate
+
 figure-cliffwalk: setup ## Schaul et al. 2016, Figure 1: updates until solved, by order of replay
 	$(BIN)/rlexp report cliffwalk
+
+per: setup ## Schaul et al. 2016 on MinAtar: uniform, proportional, rank (about two hours of one core)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[minatar]'
+	$(BIN)/rlexp sweep per
+	$(BIN)/rlexp report per
 
 bench-replay: setup ## prioritized replay beside cpprb and Tianshou
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python -W ignore tests/benchmarks/replay_speed.py --plot outputs/replay_scaling.svg
+
+DEMONSTRATIONS := outputs/demonstrations/unlock_pickup-bot-500.npz outputs/demonstrations/blocked_unlock_pickup-bot-100.npz
+KEY_CORRIDOR := outputs/demonstrations/key_corridor-bot-500.npz
+
+$(DEMONSTRATIONS) $(KEY_CORRIDOR): | $(DONE)  # <task>-bot-<episodes>.npz, the same bytes every time
+	$(BIN)/rlexp demos env=$(firstword $(subst -bot-, ,$(basename $(@F)))) expert=bot episodes=$(lastword $(subst -bot-, ,$(basename $(@F)))) output=$@
+
+r2d3: setup $(DEMONSTRATIONS) ## Paine et al. 2019 in small: demonstrations on hard exploration, and DI-engine's three studies
+	@for sweep in r2d3 r2d3_ratio r2d3_count r2d3_pretraining; do $(BIN)/rlexp sweep $$sweep && $(BIN)/rlexp report $$sweep || exit 1; done
+
+r2d3-key-corridor: setup $(KEY_CORRIDOR) ## the same on KeyCorridorS3R3, with more demonstrations
+	$(BIN)/rlexp sweep r2d3_key_corridor
+	$(BIN)/rlexp report r2d3_key_corridor
+
+acer: acer-minatar acer-continuous acer-restaurant ## Wang et al. 2017: every table and figure of ACER but Atari's
+
+acer-minatar: setup ## ACER, PPO and A2C on MinAtar; what replay is worth
+	$(BIN)/rlexp sweep acer_minatar
+	$(BIN)/rlexp report acer_minatar
+	$(BIN)/rlexp report acer_replay_ratio
+
+acer-continuous: setup ## ACER beside PPO on continuous actions; its parts left out; LunarLander
+	@for name in acer_continuous acer_ablation acer_lunar_lander; do \
+		$(BIN)/rlexp sweep $$name && $(BIN)/rlexp report $$name || exit 1; done
+
+acer-restaurant: setup ## ACER, PPO, LCPO and prioritized DQN on the dialogue task
+	$(BIN)/rlexp sweep acer_restaurant
+	$(BIN)/rlexp report acer_restaurant
+
+acer-atari: setup ## Pong, Qbert, SpaceInvaders: days, for whoever has an accelerator
+	$(BIN)/rlexp sweep acer_atari
+	$(BIN)/rlexp report acer_atari
+
+pomdp: setup ## agents that remember, on Pendulum of which half is hidden
+	$(BIN)/rlexp sweep pomdp
+	$(BIN)/rlexp report pomdp
 
 clean: ## delete caches, keep the environment and every run
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

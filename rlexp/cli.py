@@ -10,7 +10,8 @@ from rlexp.errors import UsageError, did_you_mean
 
 VERBS = {
     "train": "train one run; implied: rlexp algo=lcpo env=restaurant",
-    "list": "algorithms, environments, experiments, sweeps, reports, runs; what fits what",
+    "list": "algorithms, environments, experiments, sweeps, reports, runs, demos; what fits what",
+    "demos": "record demonstrations: rlexp demos env=unlock_pickup expert=bot episodes=100",
     "evaluate": "measure a trained run again: rlexp evaluate RUN evaluation.episodes=500",
     "sweep": "train every run that a published table or figure needs: rlexp sweep table1",
     "report": "render tables and figures from run folders: rlexp report table1 [--strict]",

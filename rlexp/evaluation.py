@@ -65,6 +65,9 @@ class Evaluator:
             row["success_rate"] = float(np.mean(successes))
         for metric in self.metrics:
             row |= _spread(metric, [episode[metric] for episode in episodes if metric in episode])
+        periods = [episode["periods"] for episode in episodes if episode["periods"]]
+        if periods:
+            row["periods"] = _mean_periods(periods)
         row["wall_s"] = round(time.perf_counter() - started, 3)
         return row
 
@@ -74,7 +77,7 @@ class Evaluator:
             env.close()
         self._envs = []
 
-    def _play(self, model: Any) -> list[dict[str, float]]:
+    def _play(self, model: Any) -> list[dict[str, Any]]:
         envs = self._envs
         n = len(envs)
         seeds = np.random.SeedSequence(self.seed).generate_state(self.episodes).tolist()
@@ -82,12 +85,18 @@ class Evaluator:
         playing = list(range(n))  # the episode that each copy plays, -1 when none is left
         observations = [env.reset(seed=seeds[k])[0] for k, env in enumerate(envs)]
         returns, lengths = [0.0] * n, [0] * n
+        periods: list[list[dict[str, float]]] = [[] for _ in range(n)]
         starts = np.ones(n, dtype=bool)
+        rewards = np.zeros(n)
+        # The previous reward may be an input, as in R2D2.
+        reads_rewards = getattr(model, "reads_rewards", False)
         state: Any = None
-        results: list[dict[str, float]] = [{} for _ in range(self.episodes)]
+        results: list[dict[str, Any]] = [{} for _ in range(self.episodes)]
         left = self.episodes
         while left:
-            extra = {"action_masks": self._masks(playing)} if self.masked else {}
+            extra: dict[str, Any] = {"action_masks": self._masks(playing)} if self.masked else {}
+            if reads_rewards:
+                extra["rewards"] = rewards
             actions, state = model.predict(
                 stack(observations, envs[0].observation_space),
                 state=state,
@@ -101,10 +110,14 @@ class Evaluator:
                 if episode < 0:
                     continue
                 observation, reward, terminated, truncated, info = envs[k].step(moves[k])
+                rewards[k] = float(reward)
                 returns[k] += float(reward)
                 lengths[k] += 1
+                if "period" in info:
+                    periods[k].append(info["period"])
                 if terminated or truncated:
-                    results[episode] = self._result(returns[k], lengths[k], info)
+                    results[episode] = {**self._result(returns[k], lengths[k], info), "periods": periods[k]}
+                    periods[k] = []
                     left -= 1
                     returns[k], lengths[k], starts[k] = 0.0, 0, True
                     playing[k] = next(waiting, -1)
@@ -133,6 +146,14 @@ def stack(observations: list[Any], space: spaces.Space[Any]) -> Any:
 
 def _spread(name: str, values: list[float]) -> dict[str, float]:
     return {f"{name}_mean": float(np.mean(values)), f"{name}_std": float(np.std(values))} if values else {}
+
+
+def _mean_periods(episodes: list[list[dict[str, float]]]) -> list[dict[str, float]]:
+    """Return the mean over episodes of the k-th part of each, as far as all of them go."""
+    return [
+        {key: float(np.mean([period[key] for period in parts])) for key in parts[0]}
+        for parts in zip(*episodes, strict=False)
+    ]
 
 
 @contextmanager

@@ -22,24 +22,26 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 from rlexp import checkpoint, record, registry
 from rlexp.algos.build import build
-from rlexp.callbacks import Budget, Evaluate, Keep, Progress
+from rlexp.callbacks import Budget, Evaluate, Keep, Periods, Progress
 from rlexp.callbacks.keep import Interrupted
 from rlexp.config import paths
+from rlexp.config.task import task_options
 from rlexp.envs.episode_replay import EpisodeReplay
 from rlexp.envs.wrappers import Controlled
-from rlexp.evaluation import Evaluator
+from rlexp.evaluation import Evaluator, isolated_random_state, stack
 from rlexp.logging.wandb import WandbSink
 from rlexp.logging.writers import RowWriter, Sink
 
 _ENDLESS = 2**62  # a step budget that the episode budget always undercuts
 
 
-def make_task(cfg: DictConfig) -> gymnasium.Env[Any, Any]:
-    """Build one copy of the task; wrapped by its own controller where the algorithm stands for that."""
-    options = OmegaConf.to_container(cfg.env, resolve=True)
-    assert isinstance(options, dict)
-    keywords = {str(key): value for key, value in options.items() if key != "name"}
-    env: gymnasium.Env[Any, Any] = registry.load(registry.env(cfg.env.name).target)(**keywords)
+def make_task(cfg: DictConfig, evaluation: bool = False) -> gymnasium.Env[Any, Any]:
+    """Build one copy of the task; wrapped by its own controller where the algorithm stands for that.
+
+    :param evaluation: whether a policy is measured on it, with the ``env.evaluation_*`` keys of the config
+    """
+    words = task_options(cfg, evaluation)
+    env: gymnasium.Env[Any, Any] = registry.load(registry.env(cfg.env.name).target)(**words)
     controller = registry.algo(cfg.algo.name).controller
     return env if controller is None else Controlled(env, controller)
 
@@ -66,7 +68,10 @@ def make_model(cfg: DictConfig, env: VecEnv) -> Any:
     words = {str(key): value for key, value in options.items()}
     # The published batch of 16 does not divide the rollout of 100; the last minibatch is smaller, which is meant.
     warnings.filterwarnings("ignore", message="You have specified a mini-batch size")
-    return build(registry.algo(cfg.algo.name), words, env, cfg.seed, cfg.hardware.device, is_masked(cfg))
+    encoder = registry.env(cfg.env.name).encoder
+    return build(
+        registry.algo(cfg.algo.name), words, env, cfg.seed, cfg.hardware.device, is_masked(cfg), encoder
+    )
 
 
 def make_evaluator(cfg: DictConfig) -> Evaluator:
@@ -75,7 +80,7 @@ def make_evaluator(cfg: DictConfig) -> Evaluator:
     if seed is None:  # a stream of its own beside the training's
         seed = int(np.random.SeedSequence([cfg.seed, 0x6576616C]).generate_state(1)[0])
     return Evaluator(
-        lambda: make_task(cfg),
+        lambda: make_task(cfg, evaluation=True),
         cfg.evaluation.episodes,
         cfg.evaluation.n_envs,
         seed,
@@ -120,6 +125,8 @@ class Experiment:
         self._env_spec = registry.env(cfg.env.name)
         self._trained_s = 0.0  # in earlier attempts
         self._evaluated_s = 0.0  # in this one
+        self._periods: Periods | None = None
+        self._months: record.JsonlWriter | None = None
 
     def run(self) -> dict[str, Any]:
         """Train and evaluate.
@@ -180,12 +187,32 @@ class Experiment:
         model = make_model(self.cfg, env)
         evaluator = make_evaluator(self.cfg)
         row = {"episodes": 0, "timesteps": 0, **evaluator.evaluate(model)}
+        self._record["train_s"] = 0.0
+        if self._env_spec.periods:
+            self._record["first_episode"] = self._first_episode(model)
         writer = record.JsonlWriter(self.folder / record.EVALUATIONS, keep_bytes=0)
         writer.append(row)
         writer.close()
         evaluator.close()
         env.close()
         return row
+
+    def _first_episode(self, model: Any) -> dict[str, Any]:
+        """Play the episode with which training with this seed would begin."""
+        env = make_task(self.cfg)
+        periods: list[dict[str, float]] = []
+        info: dict[str, Any] = {}
+        over = False
+        with isolated_random_state(self.cfg.seed):
+            observation, _ = env.reset(seed=self.cfg.seed)
+            while not over:
+                action, _ = model.predict(stack([observation], env.observation_space))
+                observation, _, terminated, truncated, info = env.step(action[0])
+                over = terminated or truncated
+                if "period" in info:
+                    periods.append(info["period"])
+        env.close()
+        return {**{key: info[key] for key in self._env_spec.metrics if key in info}, "periods": periods}
 
     # ------------------------------------------------------------------------------------------------ training
 
@@ -203,6 +230,9 @@ class Experiment:
         self._wandb = self._open_wandb()
         evaluator = make_evaluator(cfg)
         self._budget = Budget(cfg.total_episodes, self._env_spec.metrics)
+        if self._env_spec.periods:
+            self._months = record.JsonlWriter(self.folder / record.PERIODS, files.get(record.PERIODS, 0))
+            self._periods = Periods(self._budget, self._months.append)
         self._evaluate = Evaluate(
             evaluator,
             self._budget,
@@ -218,12 +248,16 @@ class Experiment:
             self.model.save(self.folder / "model.zip")
             final = self._evaluate.evaluate() if cfg.evaluation.episodes else {}
             self._record |= self._budget.position()
+            if self._periods is not None:
+                self._record["first_episode"] = self._periods.first_episode
             exit_code = 0
         finally:
             if self._wandb is not None:
                 self._wandb.close(self._evaluate.last or {}, exit_code)
             self._metrics.close()
             self._evaluations.close()
+            if self._months is not None:
+                self._months.close()
             evaluator.close()
             env.close()
         return final
@@ -241,7 +275,13 @@ class Experiment:
         progress = Progress(
             self.console, self._budget, self._evaluate, cfg.total_timesteps, self._env_spec.episode
         )
-        callbacks = [self._budget, *([self._evaluate] if cfg.evaluation.episodes else []), progress, keep]
+        callbacks = [
+            self._budget,
+            *([self._periods] if self._periods is not None else []),
+            *([self._evaluate] if cfg.evaluation.episodes else []),
+            progress,
+            keep,
+        ]
         total = cfg.total_timesteps or _ENDLESS
         self._learning_since = time.perf_counter()
         keep.listen()
@@ -261,6 +301,9 @@ class Experiment:
         self._budget.load_state(saved["budget"])
         self._budget.num_timesteps = self._evaluate.num_timesteps = self.model.num_timesteps
         self._evaluate.load_state(saved["evaluate"])
+        if self._periods is not None:
+            self._periods.load_state(saved["periods"])
+            self._periods.num_timesteps = self.model.num_timesteps
         self._clock.wall_s, self._clock.cpu_s = saved["clock"]["wall_s"], saved["clock"]["cpu_s"]
         self._trained_s = saved["clock"]["train_s"]
         self.console.print(f"resuming at step {self.model.num_timesteps:,}", highlight=False)
@@ -273,6 +316,9 @@ class Experiment:
             "files": {record.METRICS: self._metrics.tell(), record.EVALUATIONS: self._evaluations.tell()},
             "clock": {**self._clock.read(), "train_s": self._train_seconds()},
         }
+        if self._periods is not None and self._months is not None:
+            state["periods"] = self._periods.state()
+            state["files"][record.PERIODS] = self._months.tell()
         root = self.folder / record.CHECKPOINTS
         checkpoint.save(root, state, self.model.num_timesteps, self.cfg.checkpoint.keep)
 

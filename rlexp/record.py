@@ -23,6 +23,7 @@ RECORD = "record.json"
 CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
 EVALUATIONS = "evaluations.jsonl"
+PERIODS = "periods.jsonl"
 DISCARDED = "discarded.jsonl"
 CHECKPOINTS = "checkpoints"
 
@@ -33,6 +34,7 @@ _PACKAGES = (
     "stable-baselines3",
     "sb3-contrib",
     "gymnasium",
+    "minigrid",
     "numpy",
     "hydra-core",
     "wandb",
@@ -171,13 +173,18 @@ def provenance() -> dict[str, Any]:
     return {
         "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "git": _git_state(),
-        "versions": {name: _version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+        "versions": versions(),
         "machine": {
             "system": platform.platform(),
             "processor": platform.machine(),
             "cores": os.cpu_count(),
         },
     }
+
+
+def versions() -> dict[str, str | None]:
+    """Return the version of every package that numbers depend on, None where it is not installed."""
+    return {name: _version(name) for name in _PACKAGES} | {"python": platform.python_version()}
 
 
 def _version(package: str) -> str | None:

@@ -55,6 +55,9 @@ class EnvSpec:
     :param controllers: reference controllers that the task brings
     :param metrics: keys of the last ``info`` of an episode to be averaged in logs and evaluations
     :param episode: what an episode is called in messages ("dialogue", "episode", ...)
+    :param periods: whether ``info["period"]`` now and then holds the means of a part of the episode (a month of a year)
+    :param encoder: ``"module:class"`` of the features extractor that reads the task's observations; None: the
+        policy's own
     """
 
     name: str
@@ -65,6 +68,8 @@ class EnvSpec:
     controllers: tuple[str, ...] = ()
     metrics: tuple[str, ...] = field(default=())
     episode: str = "episode"
+    periods: bool = False
+    encoder: str | None = None
 
 
 _ALGOS = (
@@ -77,6 +82,13 @@ _ALGOS = (
         masked_target="sb3_contrib:MaskablePPO",
     ),
     AlgoSpec(
+        "a2c",
+        "rlexp.algos.a2c:A2C",
+        "Advantage actor-critic (Stable-Baselines3)",
+        actions=("discrete", "continuous"),
+        observations=("vector", "image", "dict"),
+    ),
+    AlgoSpec(
         "sac",
         "stable_baselines3:SAC",
         "Soft actor-critic (Stable-Baselines3)",
@@ -85,8 +97,8 @@ _ALGOS = (
     ),
     AlgoSpec(
         "recurrent_ppo",
-        "sb3_contrib:RecurrentPPO",
-        "PPO with an LSTM (sb3-contrib)",
+        "rlexp.algos.recurrent_ppo:RecurrentPPO",
+        "PPO with an LSTM (sb3-contrib), layer-normalised on request",
         actions=("discrete", "continuous"),
         observations=("vector", "image", "dict"),
     ),
@@ -111,6 +123,7 @@ _ALGOS = (
         "Actor-critic with experience replay (Wang et al. 2017)",
         actions=("discrete", "continuous"),
         observations=("vector", "image"),
+        masked_target="rlexp.algos.acer:MaskableACER",
     ),
     AlgoSpec(
         "dqn",
@@ -120,6 +133,48 @@ _ALGOS = (
         observations=("vector", "image", "dict"),
     ),
     AlgoSpec(
+        "sac_lstm",
+        "rlexp.algos.sac_lstm:SACLSTM",
+        "Soft actor-critic with LSTMs, for tasks that must be remembered",
+        actions=("continuous",),
+        observations=("vector",),
+    ),
+    AlgoSpec(
+        "dqfd",
+        "rlexp.algos.dqfd:DQfD",
+        "Deep Q-learning from demonstrations (Hester et al. 2018)",
+        actions=("discrete",),
+        observations=("vector", "image", "dict"),
+    ),
+    AlgoSpec(
+        "r2d2",
+        "rlexp.algos.r2d2:R2D2",
+        "Recurrent experience replay: LSTM, stored states, burn-in (Kapturowski et al. 2019)",
+        actions=("discrete",),
+        observations=("vector", "image", "dict"),
+    ),
+    AlgoSpec(
+        "r2d3",
+        "rlexp.algos.r2d3:R2D3",
+        "R2D2 with demonstrations in a replay of their own (Paine et al. 2019)",
+        actions=("discrete",),
+        observations=("vector", "image", "dict"),
+    ),
+    AlgoSpec(
+        "bc",
+        "rlexp.algos.bc:BC",
+        "Behaviour cloning, with or without a memory",
+        actions=("discrete",),
+        observations=("vector", "image", "dict"),
+    ),
+    AlgoSpec(
+        "slac",
+        "rlexp.algos.slac:SLAC",
+        "Stochastic latent actor-critic (Lee et al. 2020)",
+        actions=("continuous",),
+        observations=("vector",),
+    ),
+    AlgoSpec(
         "handcrafted",
         "rlexp.algos.controllers:Controller",
         "The task's own rule-based policy; nothing is learned",
@@ -127,6 +182,42 @@ _ALGOS = (
         observations=OBSERVATION_KINDS,
         controller="handcrafted",
         masked_target="rlexp.algos.controllers:Controller",
+        trains=False,
+    ),
+    AlgoSpec(
+        "builtin",
+        "rlexp.algos.controllers:Controller",
+        "The plant's own controllers (datacenter); nothing is learned",
+        actions=ACTION_KINDS,
+        observations=OBSERVATION_KINDS,
+        controller="builtin",
+        trains=False,
+    ),
+    AlgoSpec(
+        "constant",
+        "rlexp.algos.controllers:Controller",
+        "The same setpoints all year (datacenter); nothing is learned",
+        actions=ACTION_KINDS,
+        observations=OBSERVATION_KINDS,
+        controller="constant",
+        trains=False,
+    ),
+    AlgoSpec(
+        "pi_fan",
+        "rlexp.algos.controllers:Controller",
+        "Coldest supply air, PI control of the fans (datacenter); nothing is learned",
+        actions=ACTION_KINDS,
+        observations=OBSERVATION_KINDS,
+        controller="pi_fan",
+        trains=False,
+    ),
+    AlgoSpec(
+        "schedule_aware",
+        "rlexp.algos.controllers:Controller",
+        "The same with the server load known beforehand: what memory can gain (datacenter); nothing is learned",
+        actions=ACTION_KINDS,
+        observations=OBSERVATION_KINDS,
+        controller="schedule_aware",
         trains=False,
     ),
     AlgoSpec(
@@ -171,6 +262,68 @@ _ENVS = (
         "Atari games, 84x84x4: env=pong, qbert, space_invaders, or env.id=",
         actions="discrete",
         observations="image",
+    ),
+    EnvSpec(
+        "pendulum_p",
+        "rlexp.envs.partial.tasks:pendulum",
+        "Pendulum, only the angle seen",
+        actions="continuous",
+        observations="vector",
+    ),
+    EnvSpec(
+        "pendulum_v",
+        "rlexp.envs.partial.tasks:pendulum",
+        "Pendulum, only the angular velocity seen",
+        actions="continuous",
+        observations="vector",
+    ),
+    EnvSpec(
+        "cartpole_p",
+        "rlexp.envs.partial.tasks:cartpole",
+        "CartPole, only positions seen; continuous force, or env.actions=discrete",
+        observations="vector",
+    ),
+    EnvSpec(
+        "cartpole_v",
+        "rlexp.envs.partial.tasks:cartpole",
+        "CartPole, only velocities seen; continuous force, or env.actions=discrete",
+        observations="vector",
+    ),
+    EnvSpec(
+        "minigrid",
+        "rlexp.envs.minigrid.env:make",
+        "MiniGrid and BabyAI: env=unlock_pickup, blocked_unlock_pickup, key_corridor, unlock_local, memory, or env.id=",
+        actions="discrete",
+        observations="dict",
+        controllers=("handcrafted",),
+        encoder="rlexp.networks.grid:GridExtractor",
+    ),
+    EnvSpec(
+        "repeat_previous",
+        "rlexp.envs.cards:repeat_previous",
+        "Say the suit of the card seen k - 1 steps ago (POPGym's RepeatPrevious)",
+        actions="discrete",
+        observations="vector",
+        metrics=("accuracy",),
+    ),
+    EnvSpec(
+        "autoencode",
+        "rlexp.envs.cards:autoencode",
+        "See a deck of cards, then say their suits backwards (POPGym's Autoencode)",
+        actions="discrete",
+        observations="vector",
+        metrics=("accuracy",),
+    ),
+    EnvSpec(
+        "datacenter",
+        "rlexp.envs.datacenter.env:make",
+        "Two-zone data-centre cooling on EnergyPlus, a year an episode; server load hidden",
+        actions="continuous",
+        observations="vector",
+        controllers=("builtin", "constant", "pi_fan", "schedule_aware"),
+        metrics=("power_kw", "servers_kw", "comfort", "comfort_west", "comfort_east", "step_reward"),
+        episode="year",
+        periods=True,
     ),
     EnvSpec("gym", "rlexp.envs.gym:make", "Any registered gymnasium environment: env.id=CartPole-v1"),
 )

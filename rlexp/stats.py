@@ -91,6 +91,11 @@ def interval(statistic: Callable[..., Any], *samples: ArrayLike) -> Interval:
     return Interval(_open_end(float(low)), _open_end(float(high)))
 
 
+def without_infinity(values: ArrayLike) -> Any:
+    """Return what a statistic that may be inf has to return inside :func:`interval`, which puts inf back."""
+    return np.nan_to_num(np.asarray(values, dtype=float), posinf=_NEVER)
+
+
 def _open_end(value: float) -> float:
     return math.copysign(math.inf, value) if abs(value) > _NEVER / 1e50 else value
 
@@ -127,22 +132,23 @@ def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
     return float(np.mean(above + 0.5 * equal))
 
 
-def crossing(x: ArrayLike, curve: ArrayLike, threshold: float) -> Any:
+def crossing(x: ArrayLike, curve: ArrayLike, threshold: ArrayLike) -> Any:
     """Where a curve first reaches a threshold, interpolated linearly between the two measurements around it.
 
     :param x: shape ``(n_points,)``, increasing
     :param curve: shape ``(..., n_points)``
-    :param threshold: level to be reached
+    :param threshold: level to be reached, one for all curves or one each, shape ``(...)``
     :return: shape ``(...)``; ``x[0]`` when the first measurement is there already, inf when none is
     """
     grid, y = np.asarray(x, dtype=float), np.asarray(curve, dtype=float)
-    reached = y >= threshold
+    level = np.asarray(threshold, dtype=float)
+    reached = y >= level[..., None]
     first = reached.argmax(axis=-1)
     before = np.maximum(first - 1, 0)
     upper = np.take_along_axis(y, first[..., None], axis=-1)[..., 0]
     lower = np.take_along_axis(y, before[..., None], axis=-1)[..., 0]
     rise = np.where(first > 0, upper - lower, 1.0)
-    share = np.where(first > 0, (threshold - lower) / np.where(rise > 0, rise, 1.0), 1.0)
+    share = np.where(first > 0, (level - lower) / np.where(rise > 0, rise, 1.0), 1.0)
     at = grid[before] + share * (grid[first] - grid[before])
     return np.where(reached.any(axis=-1), at, math.inf)[()]
 
@@ -183,6 +189,48 @@ def crossing_difference_interval(
         return at(first, i, axis) - at(second, j, axis)
 
     return interval(statistic, np.arange(len(first[1])), np.arange(len(second[1])))
+
+
+def trailing_mean(curves: Array, n: int) -> Array:
+    """Average every point of some curves with up to ``n - 1`` points before it.
+
+    :param curves: shape ``(n_seeds, n_points)``
+    :return: likewise
+    """
+    if n == 1 or not curves.size:
+        return curves
+    return np.stack(
+        [curves[:, max(0, k + 1 - n) : k + 1].mean(axis=1) for k in range(curves.shape[1])], axis=1
+    )
+
+
+def catch_up(first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[float, float, float, Interval]:
+    """How soon one mean curve reaches the level at which another ends.
+
+    :param first: x ``(n_points,)`` and curves ``(n_seeds, n_points)``
+    :param second: the same for the curves whose end is the level
+    :return: the level; where the first mean curve reaches it; where the second itself first does; and the 95 %
+        bootstrap interval of the quotient of the two places, both rows and the level resampled
+    """
+
+    def places(one: Array, other: Array) -> tuple[Any, Any]:
+        level = other[..., -1]
+        return crossing(first[0], one, level), crossing(second[0], other, level)
+
+    def statistic(i: Array, j: Array, axis: int) -> Any:
+        one, other = (
+            curves[np.moveaxis(chosen, axis, -1).astype(int)].mean(axis=-2)
+            for curves, chosen in ((first[1], i), (second[1], j))
+        )
+        at, own = places(one, other)
+        return np.nan_to_num(at / own, posinf=_NEVER)
+
+    if not len(first[1]) or not len(second[1]):
+        return math.nan, math.nan, math.nan, UNKNOWN
+    one, other = first[1].mean(axis=0), second[1].mean(axis=0)
+    at, own = places(one, other)
+    found = interval(statistic, np.arange(len(first[1])), np.arange(len(second[1])))
+    return float(other[-1]), float(at), float(own), found
 
 
 def mean_gap(first: Array, second: Array) -> float:

@@ -21,6 +21,7 @@ class Budget(BaseCallback):
         super().__init__()
         self.total_episodes = total_episodes
         self.episodes = 0
+        self.metrics = metrics
         self._recent: dict[str, deque[float]] = {metric: deque(maxlen=window) for metric in metrics}
 
     def position(self) -> dict[str, int]:

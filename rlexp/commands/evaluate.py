@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -26,7 +27,7 @@ def main(argv: list[str]) -> int:
     folder = Path(folders[0])
     words = [word for word in argv if word not in folders]
     record.read_record(folder)
-    cfg = _load_config(folder)
+    cfg = load_config(folder)
     _override(cfg, words)
     check(cfg)
     row = _evaluate(cfg, folder)
@@ -39,7 +40,11 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _load_config(folder: Path) -> DictConfig:
+def load_config(folder: Path) -> DictConfig:
+    """Return the config of a run.
+
+    :raises UsageError: when it cannot be read
+    """
     from rlexp.config.schema import Config
 
     try:
@@ -71,25 +76,34 @@ def _override(cfg: DictConfig, words: list[str]) -> None:
 
 
 def _evaluate(cfg: DictConfig, folder: Path) -> dict[str, object]:
-    import torch as th
-
-    from rlexp import registry
-    from rlexp.experiment import make_evaluator, make_model, make_training_env
+    from rlexp.experiment import make_evaluator
 
     if cfg.evaluation.episodes < 1:
         raise UsageError("evaluation.episodes: 0 given, must be at least 1")
+    evaluator = make_evaluator(cfg)
+    row = evaluator.evaluate(load_trained(cfg, folder))
+    evaluator.close()
+    return row
+
+
+def load_trained(cfg: DictConfig, folder: Path) -> Any:
+    """Return a run's algorithm with the weights with which it ended; its training tasks are closed.
+
+    :raises UsageError: when it has not ended
+    """
+    import torch as th
+
+    from rlexp import registry
+    from rlexp.experiment import make_model, make_training_env
+
     th.set_num_threads(cfg.hardware.torch_threads or 1)
+    archive = folder / "model.zip"
+    trains = registry.algo(cfg.algo.name).trains
+    if trains and not archive.is_file():
+        raise UsageError(f"{folder}: no trained policy yet (model.zip is missing); train it to the end first")
     env = make_training_env(cfg)
     model = make_model(cfg, env)
-    archive = folder / "model.zip"
-    if registry.algo(cfg.algo.name).trains:
-        if not archive.is_file():
-            raise UsageError(
-                f"{folder}: no trained policy yet (model.zip is missing); train it to the end first"
-            )
+    if trains:
         model.set_parameters(str(archive), device=cfg.hardware.device)
-    evaluator = make_evaluator(cfg)
-    row = evaluator.evaluate(model)
-    evaluator.close()
     env.close()
-    return row
+    return model

@@ -1,4 +1,4 @@
-"""``rlexp list [algos|envs|experiments|reports|runs]``: what there is, and which algorithms fit which tasks."""
+"""``rlexp list [algos|envs|experiments|sweeps|reports|runs|demos]``: what there is, and what fits what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlexp import record, registry
 from rlexp.config.paths import conf_dir, sweeps_dir
 from rlexp.errors import UsageError, did_you_mean
 
-_KINDS = ("algos", "envs", "experiments", "sweeps", "reports", "runs")
+_KINDS = ("algos", "envs", "experiments", "sweeps", "reports", "runs", "demos")
 
 
 def main(argv: list[str]) -> int:
@@ -49,6 +49,8 @@ def _table(kind: str, output_dir: Path) -> Table:
         return _envs()
     if kind == "runs":
         return _runs(output_dir)
+    if kind == "demos":
+        return _demos(output_dir)
     table = Table("name", "what", title=kind, title_justify="left", box=None)
     for name, what in _described(kind):
         table.add_row(name, what)
@@ -115,4 +117,30 @@ def _runs(output_dir: Path) -> Table:
             str(entry.get("timesteps", "")),
             result,
         )
+    return table
+
+
+def _demos(output_dir: Path) -> Table:
+    from rlexp.buffers.demonstrations import read_header
+    from rlexp.commands.demos import FOLDER
+
+    headings = ("file", "task", "expert", "episodes", "steps", "return", "success")
+    table = Table(*headings, title="demos", title_justify="left", box=None)
+    for path in sorted((output_dir / FOLDER).glob("*.npz")):
+        row: tuple[str, ...]
+        try:
+            told = read_header(path)["provenance"]
+            expert = told["expert"]
+            success = f"{told['success_rate']:.1%}" if "success_rate" in told else ""
+            row = (
+                str(told["task"]),
+                str(expert.get("run", expert["kind"])),
+                str(told["episodes"]),
+                str(told["steps"]),
+                f"{told['return_mean']:.2f}",
+                success,
+            )
+        except (UsageError, KeyError, TypeError, AttributeError):
+            row = ("damaged", *[""] * 5)
+        table.add_row(str(path), *row)
     return table

@@ -73,7 +73,7 @@ def main(argv: list[str], compose: Compose | None = None) -> int:
     if special is not None:
         if args.reference or args.save_reference:
             raise UsageError(f"report {names[0]}: there are no committed records of it")
-        if names[0] != "restaurant_fidelity":
+        if names[0] not in ("restaurant_fidelity", "datacenter_fidelity"):
             _refuse(settings)
         return special(names[1:], args, settings | {"output_dir": output_dir}, console)
     _refuse(settings)
@@ -89,6 +89,7 @@ def available() -> dict[str, str]:
     return {
         **sweep_file.available(),
         "restaurant_fidelity": "The restaurant task measured beside its reference figures",
+        "datacenter_fidelity": "The data centre: a ladder of controllers on engine and surrogate",
         "cliffwalk": "Blind Cliffwalk: updates until solved, by order of replay (Schaul et al. 2016, Figure 1)",
         "run RUN": "Learning curve of one run",
         "sweep DIR": "Runs below a folder compared over whatever keys vary, best first",
@@ -230,11 +231,45 @@ def _cliffwalk_report(
     return 0
 
 
+def _datacenter_report(
+    names: list[str], args: argparse.Namespace, settings: dict[str, str], console: Console
+) -> int:
+    from rlexp.commands.sweep_run import cores
+    from rlexp.reports import energy_fidelity
+
+    if names:
+        raise UsageError(f"report datacenter_fidelity: '{names[0]}' is one word too many")
+    folder = args.output or Path(settings.pop("output_dir")) / "reports" / energy_fidelity.NAME
+    settings.pop("output_dir", None)
+    for key in settings:
+        if key not in ("city", "days"):
+            raise UsageError(
+                f"report datacenter_fidelity: '{key}' is no setting of it; there are city, days"
+                f"{did_you_mean(key, ('city', 'days'))}"
+            )
+    days = settings.get("days", "365")
+    if not days.isdecimal() or not 1 <= int(days) <= 365:
+        raise UsageError(f"days: '{days}' given, must be a whole number from 1 to 365")
+    from rlexp.envs.datacenter.fidelity import CITY, measure
+
+    console.print("measuring, two minutes on two cores ...")
+    try:
+        measured = measure(settings.get("city", CITY), int(days), processes=cores())
+    except UsageError as error:
+        raise UsageError(f"report datacenter_fidelity: {error}") from error
+    written, within = energy_fidelity.publish(measured, folder, console)
+    console.print(
+        f"written to {folder}: {', '.join(path.name for path in written)}", markup=False, soft_wrap=True
+    )
+    return 1 if args.strict and not within else 0
+
+
 _FIDELITY_KEYS = ("tables", "dialogues", "database", "ontology")
 
 _SPECIAL: dict[str, Callable[[list[str], argparse.Namespace, dict[str, str], Console], int]] = {
     "run": _run_report,
     "sweep": _comparison_report,
     "restaurant_fidelity": _fidelity_report,
+    "datacenter_fidelity": _datacenter_report,
     "cliffwalk": _cliffwalk_report,
 }

@@ -16,6 +16,7 @@ from rlexp import record, registry
 from rlexp.commands import compose as composing
 from rlexp.commands.diagnose import explain, parse
 from rlexp.config import paths
+from rlexp.config.task import EVALUATION, task_options
 from rlexp.errors import RunFailed, UsageError
 
 RUNS = "runs.jsonl"  # in a multirun's own folder: which runs belong to it
@@ -97,7 +98,7 @@ def _preflight(hydra: Any, overrides: list[str]) -> str | None:
         if line is not None:
             return line
         check_resumable(folder, cfg)
-    _check_task(cfg)
+    check_task(cfg)
     _check_device(cfg)
     return None
 
@@ -163,27 +164,19 @@ def _check_writable(folder: Path) -> None:
         raise UsageError(f"output_dir: cannot write the run folder below {parent}: {problem}")
 
 
-def _check_task(cfg: DictConfig) -> None:
+def check_task(cfg: DictConfig) -> None:
     """Build the task once: its arguments may be wrong, and only the built task may tell which algorithms fit.
 
     :raises UsageError: when it cannot be built or does not fit
     """
     from gymnasium import spaces
 
-    options = OmegaConf.to_container(cfg.env, resolve=True)
-    assert isinstance(options, dict)
-    keywords = {str(key): value for key, value in options.items() if key != "name"}
     spec = registry.env(cfg.env.name)
-    try:
-        env = registry.load(spec.target)(**keywords)
-    except UsageError:
-        raise
-    except (ValueError, TypeError, OSError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UsageError(
-            f"env.{first}" if first.split(":")[0] in keywords else f"env={cfg.env.name}: {first}"
-        ) from error
+    env = _build_task(cfg, spec)
+    if any(str(key).startswith(EVALUATION) for key in cfg.env):
+        _build_task(cfg, spec, evaluation=True).close()
     action_space, observation_space = env.action_space, env.observation_space
+    controllers = tuple(getattr(env.unwrapped, "controllers", ()))
     env.close()
     actions = {spaces.Discrete: "discrete", spaces.Box: "continuous"}.get(
         type(action_space), type(action_space).__name__
@@ -201,6 +194,57 @@ def _check_task(cfg: DictConfig) -> None:
     refusal = registry.misfit(algo, spec, actions, observations, bool(cfg.env.get("masks", False)))
     if refusal:
         raise UsageError(refusal)
+    if algo.controller is not None and algo.controller not in controllers:  # one choice may cover many tasks
+        raise UsageError(
+            f"algo={algo.name} does not fit env={paths.env_label(cfg)}: it has no controller of its own"
+        )
+    _check_demonstrations(cfg, observation_space, action_space)
+    target = algo.target if not cfg.env.get("masks", False) else algo.masked_target or algo.target
+    refuse = getattr(
+        registry.load(target), "refuse", None
+    )  # an algorithm may know more than its kinds of spaces
+    if refuse is not None:
+        words = OmegaConf.to_container(cfg.algo, resolve=True)
+        try:
+            refuse(observation_space, action_space, cfg.hardware.n_envs, words)
+        except UsageError as error:
+            key = str(error).split(":")[0]
+            raise UsageError(f"algo.{error}" if key in cfg.algo else str(error)) from None
+
+
+def _check_demonstrations(cfg: DictConfig, observation_space: Any, action_space: Any) -> None:
+    """Refuse demonstrations that cannot be read or are of another task.
+
+    :raises UsageError: naming the file
+    """
+    path = cfg.algo.get("demonstrations")
+    if path is None:
+        return
+    from rlexp.buffers import demonstrations
+
+    found = demonstrations.read(path)
+    task = found.provenance.get("task", paths.env_label(cfg))
+    if task != paths.env_label(cfg):
+        raise UsageError(
+            f"algo.demonstrations: {path} was recorded on {task}, the run is on {paths.env_label(cfg)}"
+        )
+    found.require(observation_space, action_space, f"algo.demonstrations: {path}")
+
+
+def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = False) -> Any:
+    words = task_options(cfg, evaluation)
+    try:
+        return registry.load(spec.target)(**words)
+    except (ValueError, TypeError, OSError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        key = first.split(":")[0]
+        if evaluation and f"{EVALUATION}{key}" in cfg.env:
+            raise UsageError(f"env.{EVALUATION}{first}") from error
+        if key in words:
+            raise UsageError(f"env.{first}") from error
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"env={cfg.env.name}: {first}") from error
 
 
 def _check_device(cfg: DictConfig) -> None:

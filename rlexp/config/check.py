@@ -34,6 +34,7 @@ def check(cfg: DictConfig) -> None:
             "total_timesteps, total_episodes: no budget given; set at least one, e.g. total_timesteps=100000"
         )
     _check_net_arch(cfg.algo.get("net_arch", ListConfig([])))
+    _check_sequences(cfg.algo, cfg.hardware.n_envs)
     on_policy = "n_steps" in cfg.algo and "batch_size" in cfg.algo and "n_epochs" in cfg.algo
     if on_policy and cfg.algo.batch_size > cfg.algo.n_steps * cfg.hardware.n_envs:
         raise UsageError(
@@ -66,6 +67,34 @@ def _check_value(path: str, value: Any, limits: Any) -> None:
     if not all(holds(value, bound) for _, bound, holds in bounds):
         allowed = " and ".join(f"{words} {bound}" for words, bound, _ in bounds)
         raise UsageError(f"{path}: {value} given, must be {allowed}")
+
+
+def _check_sequences(algo: DictConfig, n_envs: int) -> None:
+    if not {"sequence_length", "burn_in", "period"} <= set(algo):
+        return
+    for key in ("net_arch", "head_arch"):
+        if not isinstance(algo[key], ListConfig) or not all(isinstance(n, int) and n > 0 for n in algo[key]):
+            given = OmegaConf.to_container(algo[key]) if OmegaConf.is_config(algo[key]) else algo[key]
+            raise UsageError(
+                f"algo.{key}: {given} given, a list of positive numbers of units is needed, e.g. [64]"
+            )
+    least = max(1, algo.burn_in)
+    if algo.sequence_length < least:
+        raise UsageError(
+            f"algo.sequence_length: {algo.sequence_length} given, must be at least algo.burn_in = {least}"
+        )
+    if algo.period is not None and not least <= algo.period <= algo.sequence_length:
+        raise UsageError(
+            f"algo.period: {algo.period} given, must be at least algo.burn_in = {least} and at most "
+            f"algo.sequence_length = {algo.sequence_length}"
+        )
+    period = algo.period or max(least, algo.sequence_length // 2)
+    needed = n_envs * (1 + algo.sequence_length // period) * period
+    if algo.get("buffer_size", needed) < needed:
+        raise UsageError(
+            f"algo.buffer_size: {algo.buffer_size} given, must be at least {needed} for hardware.n_envs = {n_envs} and "
+            f"algo.sequence_length = {algo.sequence_length}"
+        )
 
 
 def _check_net_arch(net_arch: Any) -> None:

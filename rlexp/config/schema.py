@@ -8,8 +8,12 @@ from typing import Any, Optional
 from omegaconf import MISSING
 
 from rlexp.config.acer import ACERConfig
+from rlexp.config.datacenter import DataCenterConfig
 from rlexp.config.dqn import AtariConfig, BlindCliffwalkConfig, DQNConfig, MinAtarConfig
 from rlexp.config.fields import choice, given, number
+from rlexp.config.memory import PartialCartPoleConfig, PartialPendulumConfig, SACLSTMConfig, SLACConfig
+from rlexp.config.recurrent import BCConfig, DQfDConfig, R2D2Config, R2D3Config
+from rlexp.config.tasks import AutoencodeConfig, MiniGridConfig, RepeatPreviousConfig
 
 # OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
 # ruff: noqa: UP045
@@ -120,6 +124,23 @@ class PPOConfig(OnPolicyConfig):
 
 
 @dataclass
+class A2CConfig(NetworkConfig):
+    """Stable-Baselines3 A2C."""
+
+    ortho_init: bool = given()
+    learning_rate: float = number(above=0)
+    n_steps: int = number(at_least=1)
+    gamma: float = number(above=0, at_most=1)
+    gae_lambda: float = number(at_least=0, at_most=1)
+    ent_coef: float = number(at_least=0)
+    vf_coef: float = number(at_least=0)
+    max_grad_norm: Optional[float] = number(above=0)
+    use_rms_prop: bool = given()
+    rms_prop_eps: float = number(above=0)
+    normalize_advantage: bool = given()
+
+
+@dataclass
 class RecurrentPPOConfig(PPOConfig):
     """sb3-contrib RecurrentPPO."""
 
@@ -127,6 +148,9 @@ class RecurrentPPOConfig(PPOConfig):
     n_lstm_layers: int = number(at_least=1)
     shared_lstm: bool = given()
     enable_critic_lstm: bool = given()
+    before_lstm: list[int] = field(default_factory=list)
+    layer_norm: bool = given()
+    critic_trains_lstm: bool = given()
 
 
 @dataclass
@@ -213,16 +237,29 @@ class GymConfig:
 SCHEMAS: dict[str, type] = {
     "schema/config": Config,
     "schema/algo/ppo": PPOConfig,
+    "schema/algo/a2c": A2CConfig,
     "schema/algo/recurrent_ppo": RecurrentPPOConfig,
     "schema/algo/sac": SACConfig,
     "schema/algo/lcpo": LCPOConfig,
     "schema/algo/tam": TAMConfig,
     "schema/algo/acer": ACERConfig,
     "schema/algo/dqn": DQNConfig,
+    "schema/algo/r2d2": R2D2Config,
+    "schema/algo/r2d3": R2D3Config,
+    "schema/algo/dqfd": DQfDConfig,
+    "schema/algo/bc": BCConfig,
+    "schema/algo/sac_lstm": SACLSTMConfig,
+    "schema/algo/slac": SLACConfig,
     "schema/algo/controller": ControllerConfig,
     "schema/env/restaurant": RestaurantConfig,
     "schema/env/blind_cliffwalk": BlindCliffwalkConfig,
     "schema/env/minatar": MinAtarConfig,
     "schema/env/atari": AtariConfig,
+    "schema/env/partial_pendulum": PartialPendulumConfig,
+    "schema/env/partial_cartpole": PartialCartPoleConfig,
+    "schema/env/minigrid": MiniGridConfig,
+    "schema/env/repeat_previous": RepeatPreviousConfig,
+    "schema/env/autoencode": AutoencodeConfig,
+    "schema/env/datacenter": DataCenterConfig,
     "schema/env/gym": GymConfig,
 }

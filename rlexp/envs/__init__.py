@@ -8,3 +8,4 @@ gymnasium.register(id="rlexp/Restaurant-v0", entry_point="rlexp.envs.restaurant.
 gymnasium.register(
     id="rlexp/BlindCliffwalk-v0", entry_point="rlexp.envs.blind_cliffwalk.env:BlindCliffwalkEnv"
 )
+gymnasium.register(id="rlexp/DataCenter-v0", entry_point="rlexp.envs.datacenter.env:DataCenterEnv")

@@ -27,13 +27,20 @@ class EpisodeReplay(gymnasium.Wrapper[Any, Any, Any, Any]):
         # A seed decides the episode by itself; without one it follows from the generator as it stands now.
         generator = None if seed is not None else self.unwrapped.np_random.bit_generator.state
         self._start = {"seed": seed, "options": options, "generator": generator}
+        task: Any = self.unwrapped
+        if hasattr(task, "episode_state"):  # what else decides an episode, e.g. how many there were before it
+            self._start["own"] = task.episode_state()
         self._actions = []
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step and remember the action."""
         self._actions.append(np.array(action) if isinstance(action, np.ndarray) else action)
-        return self.env.step(action)
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if truncated and not terminated and self.has_wrapper_attr("action_masks"):
+            # A vectorised task begins the next episode at once; what was allowed here could not be asked any more.
+            info["terminal_action_masks"] = self.get_wrapper_attr("action_masks")()
+        return observation, reward, terminated, truncated, info
 
     def get_replay_state(self) -> dict[str, Any]:
         """Return the episode's beginning (JSON values) and its actions as an array ``(n_actions, ...)``."""
@@ -49,6 +56,8 @@ class EpisodeReplay(gymnasium.Wrapper[Any, Any, Any, Any]):
             return None
         if start["generator"] is not None:
             self.unwrapped.np_random.bit_generator.state = start["generator"]
+        if "own" in start:
+            self.unwrapped.load_episode_state(start["own"])  # type: ignore[attr-defined]
         observation, _ = self.reset(seed=start["seed"], options=start["options"])
         for action in state["actions"]:
             observation = self.step(action)[0]

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 _SMALLEST_SCREEN = 36  # the least that the strides of the screen layers can take
+
+
+def is_grid(observation_space: spaces.Space[Any]) -> bool:
+    """Return whether observations are pictures too small for the layers of Mnih et al. 2015, as MinAtar's are."""
+    shape = observation_space.shape or ()
+    return (
+        isinstance(observation_space, spaces.Box)
+        and len(shape) == 3
+        and observation_space.dtype == np.uint8
+        and sorted(shape)[1] < _SMALLEST_SCREEN  # the least of all is the number of channels, first or last
+    )
 
 
 class ConvTorso(BaseFeaturesExtractor):
@@ -47,4 +61,22 @@ class ConvTorso(BaseFeaturesExtractor):
         """Return features, ``(n, features_dim)``, of pictures, ``(n, channels, height, width)``."""
         observations = observations.contiguous(memory_format=self.memory_format)
         features: th.Tensor = self.convolutions(observations)
+        return features
+
+
+class GridNet(BaseFeaturesExtractor):
+    """MinAtar's network (Young & Tian 2019): :class:`ConvTorso` and the dense layer behind it, for actor and critic.
+
+    :param observation_space: ``(channels, height, width)``
+    :param features_dim: units of the dense layer
+    """
+
+    def __init__(self, observation_space: spaces.Box, features_dim: int = 128) -> None:
+        super().__init__(observation_space, features_dim)
+        torso = ConvTorso(observation_space)
+        self.layers = nn.Sequential(torso, nn.Linear(torso.features_dim, features_dim), nn.ReLU(inplace=True))
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Return features, ``(n, features_dim)``, of pictures, ``(n, channels, height, width)``."""
+        features: th.Tensor = self.layers(observations)
         return features

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rlexp import stats
 from rlexp.reports.records import Collection, Run, curves
-from rlexp.reports.sweep_file import Column, Pair, Row, Sweep
+from rlexp.reports.sweep_file import CatchUp, Column, Pair, Row, Sweep
 from rlexp.stats import UNKNOWN, Interval
 
 INSIDE, BETTER, WORSE, BEYOND = "inside", "better", "worse", "beyond the budget, as in the paper"
@@ -78,6 +79,23 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
+class Caught:
+    """Where one row's mean curve reaches another's last score, ``at``, and where that row itself first does."""
+
+    pair: CatchUp
+    level: float
+    at: float
+    own: float
+    limit: float
+    share_interval: Interval
+
+    @property
+    def share(self) -> float:
+        """``at`` as a share of ``own``."""
+        return self.at / self.own
+
+
+@dataclass(frozen=True)
 class Table:
     """Everything that a table prints."""
 
@@ -85,6 +103,7 @@ class Table:
     cells: tuple[tuple[Cell, ...], ...]
     differences: tuple[Difference, ...]
     sensitivity: tuple[Sensitivity, ...]
+    caught: tuple[Caught, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -101,7 +120,8 @@ def build(sweep: Sweep, found: Collection) -> Table:
         for contrast in sweep.contrasts
         for name in contrast.columns
     )
-    return Table(sweep, cells, differences, _sensitivity(sweep.sensitivity, found))
+    caught = tuple(_caught(pair, found) for pair in sweep.catch_up)
+    return Table(sweep, cells, differences, _sensitivity(sweep.sensitivity, found), caught)
 
 
 def _cell(sweep: Sweep, row: Row, column: Column, found: Collection) -> Cell:
@@ -144,7 +164,9 @@ def _cell(sweep: Sweep, row: Row, column: Column, found: Collection) -> Cell:
 
 def _value(run: Run, column: Column) -> float | None:
     if column.of == "record":
-        value = run.record.get(column.metric)
+        value: Any = run.record
+        for part in column.metric.split("."):  # first_episode.power_kw
+            value = value.get(part) if isinstance(value, Mapping) else None
         return None if value is None else float(value) * column.factor
     rows = [row for row in run.evaluations if row.get(column.metric) is not None]
     if not rows:
@@ -158,7 +180,7 @@ def _value(run: Run, column: Column) -> float | None:
         # A run is measured at the first safe moment after its N-th episode: perhaps a few episodes later.
         rows = [row for row in rows if column.at <= row["episodes"] < 1.25 * column.at]
         return float(rows[0][column.metric]) * column.factor if rows else None
-    return float(rows[-1][column.metric]) * column.factor
+    return float(np.mean([row[column.metric] for row in rows[-column.last :]])) * column.factor
 
 
 def _verdict(
@@ -185,6 +207,13 @@ def _difference(first: Cell, second: Cell, found: Collection) -> Difference:
         x, y = (curves(found.runs.get(cell.row.label, []), cell.column.metric) for cell in (first, second))
         interval = stats.crossing_difference_interval(x, y, first.column.until)
     return Difference(first.row.label, second.row.label, first.column, value, interval, improvement)
+
+
+def _caught(pair: CatchUp, found: Collection) -> Caught:
+    both = (curves(found.runs.get(label, []), pair.metric, pair.x) for label in (pair.of, pair.reaches))
+    first, second = ((x, stats.trailing_mean(stacked, pair.last)) for x, stacked in both)
+    level, at, own, within = stats.catch_up(first, second)
+    return Caught(pair, level, at, own, float(first[0][-1]) if len(first[0]) else math.nan, within)
 
 
 def _sensitivity(pairs: Sequence[Pair], found: Collection) -> tuple[Sensitivity, ...]:

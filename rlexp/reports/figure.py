@@ -13,7 +13,7 @@ import numpy as np
 
 from rlexp.reports import style, text
 from rlexp.reports.cells import Cell
-from rlexp.reports.records import Collection, curves
+from rlexp.reports.records import Array, Collection, Run, curves, period_curves
 from rlexp.reports.sweep_file import UNITS, Panel, Sweep
 
 if TYPE_CHECKING:
@@ -30,10 +30,14 @@ def draw_curves(sweep: Sweep, found: Collection, stem: Path) -> list[Path]:
     :return: what was written
     """
     with style.house():
-        wide = len(sweep.panels)
-        figure, axes = style.new_figure(max(5.6, 4.7 * wide), 3.9, columns=wide)
-        for panel, one in zip(sweep.panels, axes, strict=True):
-            _panel(one, sweep, panel, found)
+        wide = min(len(sweep.panels), 3)
+        rows = math.ceil(len(sweep.panels) / wide)
+        figure, axes = style.new_figure(max(5.6, 4.7 * wide), 3.9 * rows, columns=wide, rows=rows)
+        for place, one in enumerate(axes):
+            if place < len(sweep.panels):
+                _panel(one, sweep, sweep.panels[place], found)
+            else:
+                one.set_axis_off()
         style.frame(figure, sweep.title, caption(sweep))
         return style.save(figure, stem)
 
@@ -45,12 +49,11 @@ def caption(sweep: Sweep) -> str:
 
 def _panel(axes: Axes, sweep: Sweep, panel: Panel, found: Collection) -> None:
     labels = panel.rows or tuple(row.label for row in sweep.rows)
-    # A row keeps its colour in every panel and every figure made of the same sweep.
-    order = {row.label: place for place, row in enumerate(sweep.rows)}
+    order = _order(sweep)
     factor = UNITS[panel.unit]
-    low, high = math.inf, 0.0
+    low, high, negative = math.inf, 0.0, False
     for label in labels:
-        x, stacked = curves(found.runs.get(label, []), panel.metric, panel.x)
+        x, stacked = _curves(found.runs.get(label, []), panel)
         n, colour, dash = len(stacked), style.colour(order[label]), style.dashes(order[label])
         name = f"{label} (n={n}/{found.expected.get(label, len(sweep.seeds))})"
         if not n:
@@ -61,10 +64,12 @@ def _panel(axes: Axes, sweep: Sweep, panel: Panel, found: Collection) -> None:
         for seed in y:
             axes.plot(x, seed, color=colour, linestyle=dash, linewidth=0.5, alpha=0.25)
         mean = y.mean(axis=0)
+        negative = negative or bool((y < 0).any())
         if n > 1:
             std = y.std(axis=0, ddof=1)
             top = np.minimum(mean + std, 100.0) if panel.unit == "%" else mean + std
-            axes.fill_between(x, np.maximum(mean - std, 0.0), top, color=colour, alpha=0.15, linewidth=0)
+            bottom = mean - std if (y < 0).any() else np.maximum(mean - std, 0.0)
+            axes.fill_between(x, bottom, top, color=colour, alpha=0.15, linewidth=0)
         axes.plot(x, mean, color=colour, linestyle=dash, linewidth=1.8, label=name)
     for point in panel.references:
         place = order[str(point["row"])]
@@ -83,14 +88,33 @@ def _panel(axes: Axes, sweep: Sweep, panel: Panel, found: Collection) -> None:
         low, high = min(low, float(point["at"])), max(high, float(point["at"]))
     if not high:
         low, high = 100.0, 2000.0
-    style.episodes_axis(axes, low / 1.08, high * 1.08, f"{panel.xlabel} (log scale)")
+    if panel.log:
+        style.episodes_axis(axes, low / 1.08, high * 1.08, f"{panel.xlabel} (log scale)")
+    else:
+        style.plain_axis(axes, high, panel.xlabel)
     axes.set_ylabel(panel.ylabel or (f"{panel.title} ({panel.unit})" if panel.unit else panel.title))
     axes.set_title(panel.title, fontsize=9, loc="left")
     if panel.unit == "%":
         axes.set_ylim(0, 100)
-    else:
+    elif not negative:
         axes.set_ylim(bottom=0)
     axes.legend(fontsize=7.5, loc="best")
+
+
+def _curves(runs: Sequence[Run], panel: Panel) -> tuple[Array, Array]:
+    if panel.periods:
+        return period_curves(runs, panel.metric, panel.x, panel.periods)
+    return curves(runs, panel.metric, panel.x)
+
+
+def _order(sweep: Sweep) -> dict[str, int]:
+    """Say which colour a row has in all panels and figures of a sweep: its own, or its setting's on every task."""
+    if sweep.across is not None:
+        places = {name: place for place, name in enumerate(sweep.across.settings)}
+        named = {f"{task} {name}": place for name, place in places.items() for task in sweep.across.tasks}
+        if all(row.label in named for row in sweep.rows):
+            return named
+    return {row.label: place for place, row in enumerate(sweep.rows)}
 
 
 def curves_as_csv(sweep: Sweep, found: Collection) -> str:
@@ -100,7 +124,7 @@ def curves_as_csv(sweep: Sweep, found: Collection) -> str:
     writer.writerow(("panel", "row", "metric", "unit", "x", "n", "expected", "mean", "std", "values"))
     for panel in sweep.panels:
         for label in panel.rows or tuple(row.label for row in sweep.rows):
-            x, stacked = curves(found.runs.get(label, []), panel.metric, panel.x)
+            x, stacked = _curves(found.runs.get(label, []), panel)
             for place, values in zip(x, stacked.T * UNITS[panel.unit], strict=True):
                 std = f"{values.std(ddof=1):.10g}" if len(values) > 1 else ""
                 writer.writerow(

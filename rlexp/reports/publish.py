@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlexp.record import CONFIG, EVALUATIONS, RECORD, write_atomically
-from rlexp.reports import cells, figure, render, terminal, text
+from rlexp.reports import across, cells, figure, render, terminal, text
 from rlexp.reports.records import Collection, Expected, collect, reference_folder
 from rlexp.reports.sweep_file import Sweep
 
@@ -45,8 +45,11 @@ def publish(
     table = cells.build(sweep, found)
     files: list[Path] = []
     if sweep.columns:
-        files += _tables(sweep, table, found, protocol, folder)
+        standings = () if sweep.across is None else across.measure(sweep.across, found)
+        files += _tables(sweep, table, standings, found, protocol, folder)
         terminal.show(table, found.absent, console)
+        if sweep.across is not None:
+            terminal.show_across(sweep.across, standings, console)
     if sweep.panels:
         files += _figure(sweep, table, found, protocol, folder)
         if not sweep.columns:
@@ -57,7 +60,12 @@ def publish(
 
 
 def _tables(
-    sweep: Sweep, table: cells.Table, found: Collection, protocol: tuple[str, ...], folder: Path
+    sweep: Sweep,
+    table: cells.Table,
+    standings: tuple[across.Standing, ...],
+    found: Collection,
+    protocol: tuple[str, ...],
+    folder: Path,
 ) -> list[Path]:
     steady = tuple(column for column in sweep.columns if not column.volatile)
     volatile = tuple(column for column in sweep.columns if column.volatile)
@@ -70,9 +78,10 @@ def _tables(
         pictures = []
         if columns is steady:
             pictures = figure.draw_intervals(sweep.title, render.select(table, columns), stem)
+        shown = standings if columns is steady else ()
         contents = {
             "md": render.markdown(
-                table, columns, protocol, found.absent, pictures[0].name if pictures else None
+                table, columns, protocol, found.absent, pictures[0].name if pictures else None, shown
             ),
             "tex": render.latex(table, columns),
             "csv": render.comma_separated(table, columns),
@@ -81,6 +90,9 @@ def _tables(
             path = stem.with_name(f"{stem.name}.{ending}")
             write_atomically(path, content)
             files.append(path)
+        if shown:
+            files.append(stem.with_name(f"{name}_across.csv"))
+            write_atomically(files[-1], across.comma_separated(shown))
         files += pictures
     return files
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import DictConfig, OmegaConf
 
+from rlexp import registry
 from rlexp.config.paths import learning
 from rlexp.errors import UsageError
 from rlexp.record import CONFIG, EVALUATIONS, RECORD, read_jsonl, read_record
@@ -159,7 +160,8 @@ def _shortened(config: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any
         return "no evaluation recorded"
     last = evaluations[-1]
     budgets = [("episodes", config.get("total_episodes")), ("timesteps", config.get("total_timesteps"))]
-    if not any(budget is not None and last.get(key, 0) >= budget for key, budget in budgets):
+    trains = registry.algo(str(config["algo"]["name"])).trains
+    if trains and not any(budget is not None and last.get(key, 0) >= budget for key, budget in budgets):
         done = ", ".join(
             f"{last.get(key)} of {budget} {key}" for key, budget in budgets if budget is not None
         )
@@ -209,3 +211,21 @@ def curves(runs: Sequence[Run], metric: str, x: str = "episodes") -> tuple[Array
     if any(not np.array_equal(places, grid) for places, _ in found):
         grid = grid[grid <= min(places[-1] for places, _ in found)]
     return grid, np.stack([np.interp(grid, places, values) for places, values in found])
+
+
+def period_curves(runs: Sequence[Run], metric: str, x: str, source: str) -> tuple[Array, Array]:
+    """Return one curve per run over the parts of one episode, e.g. the months of a year.
+
+    :param source: ``first_episode``: of training; ``evaluation``: of the last one
+    :return: ``(n_parts,)`` and ``(n_runs, n_parts)``; runs without that episode are left out
+    """
+    found = []
+    for run in runs:
+        where = run.evaluations[-1] if source == "evaluation" else run.record.get(source)
+        parts = (where or {}).get("periods") or []
+        if parts:
+            found.append(([float(part[x]) for part in parts], [float(part[metric]) for part in parts]))
+    if not found:
+        return np.empty(0), np.empty((0, 0))
+    shortest = min(len(places) for places, _ in found)
+    return np.array(found[0][0][:shortest]), np.array([values[:shortest] for _, values in found])

@@ -6,10 +6,10 @@ import csv
 import io
 from collections.abc import Sequence
 
-from rlexp.reports import text
+from rlexp.reports import across, text
 from rlexp.reports.cells import Cell, Table
 from rlexp.reports.records import Absent
-from rlexp.reports.sweep_file import Column
+from rlexp.reports.sweep_file import Across, Column
 
 Cells = Sequence[Sequence[Cell]]
 
@@ -31,6 +31,7 @@ def markdown(
     protocol: tuple[str, ...],
     absent: Sequence[Absent],
     picture: str | None = None,
+    standings: Sequence[across.Standing] = (),
 ) -> str:
     """Write a table with everything that a reader needs to judge it.
 
@@ -38,6 +39,7 @@ def markdown(
     :param protocol: sentences on seeds and evaluation
     :param absent: runs that could not enter
     :param picture: file name of a figure to embed
+    :param standings: of every setting, where the sweep compares settings across tasks
     """
     cells = select(table, columns)
     lines = [f"# {table.sweep.title}", "", *_compact(cells, columns), ""]
@@ -45,6 +47,8 @@ def markdown(
         lines += [f"![{table.sweep.title}]({picture})", ""]
     lines += ["## Every cell", "", *_details(cells), ""]
     lines += contrasts(table, columns)
+    if standings and table.sweep.across is not None:
+        lines += ["## Across tasks", "", *across_tasks(table.sweep.across, standings), ""]
     lines += ["## Every seed", "", *_seeds(cells), ""]
     if absent:
         lines += ["## Missing", "", *missing(absent), ""]
@@ -133,7 +137,46 @@ def contrasts(table: Table, columns: Sequence[Column]) -> list[str]:
         lines += ["## Differences", "", *grid(header, rows), ""]
     if table.sensitivity and not (columns and all(column.volatile for column in columns)):
         lines += ["## Sensitivity", "", *sensitivity(table), ""]
+    if table.caught and not (columns and all(column.volatile for column in columns)):
+        lines += ["## How soon the score of another is reached", "", *catch_up(table), ""]
     return lines
+
+
+def across_tasks(wanted: Across, standings: Sequence[across.Standing]) -> list[str]:
+    """Write where every setting stands beside the baseline over all tasks."""
+    return [*grid(across.header(), across.rows(wanted, standings)), "", across.note(wanted)]
+
+
+def catch_up(table: Table) -> list[str]:
+    """Write how soon the mean curves of some rows reach the last score of others."""
+    rows = [
+        [
+            f"{one.pair.of} / {one.pair.reaches}",
+            text.number(one.level, one.pair.digits),
+            text.number(one.at, 0, one.limit),
+            text.number(one.own, 0),
+            text.number(one.share, 2),
+            text.interval(one.share_interval, 2),
+        ]
+        for one in table.caught
+    ]
+    unit = table.caught[0].pair.x
+    header = [
+        "",
+        "last score of the second",
+        f"{unit} of the first",
+        f"{unit} of the second",
+        "share",
+        "95 %",
+    ]
+    note = (
+        "Where each mean curve first reaches that score, interpolated between evaluations; a curve above it at "
+        "the first evaluation counts as reaching it there, so that small shares are upper bounds."
+    )
+    several = sorted({one.pair.last for one in table.caught} - {1})
+    if several:
+        note += f" Every point is the mean of the last {several[0]} evaluations."
+    return [*grid(header, rows), "", note]
 
 
 def sensitivity(table: Table) -> list[str]:

@@ -93,6 +93,16 @@ def episodes_axis(axes: Axes, low: float, high: float, label: str) -> None:
     axes.set_xlabel(label)
 
 
+def plain_axis(axes: Axes, high: float, label: str) -> None:
+    """Make the x axis linear, from 0 on, with separators between thousands."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set_xlim(0, high)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel(label)
+
+
 def frame(figure: Figure, title: str, caption: str) -> None:
     """Write a title above and a caption below the axes, in as many lines as the figure's width needs."""
     width = float(figure.get_size_inches()[0])

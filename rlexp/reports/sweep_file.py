@@ -11,7 +11,7 @@ One YAML per published table or figure, with these keys (``sweeps/table1.yaml`` 
     grid:                       # every combination, for every row of `runs` without a grid of its own
       algo.learning_rate: [1e-4, 3e-4]
     runs_of: table1             # instead of seeds, common, runs, grid: the runs of another sweep
-    table: {columns: [...], contrasts: [...], sensitivity: [...], notes: [...]}
+    table: {columns: [...], contrasts: [...], sensitivity: [...], catch_up: [...], across: {...}, notes: [...]}
     figure: {panels: [...], notes: [...]}
 
 Paper values hang on the row, by column name, in its unit: a number or ``[mean, standard deviation]``.
@@ -63,6 +63,7 @@ class Column:
     :param at: training episodes at which the evaluation was made; None: the last one
     :param until: a threshold instead: training episodes until the mean curve of ``metric`` reaches it
     :param average: the mean over all evaluations instead of one of them
+    :param last: the mean over so many evaluations at the end instead of the last one
     :param unit: one of :data:`UNITS`; decides the factor
     :param digits: decimals
     :param better: ``higher`` or ``lower``
@@ -78,6 +79,7 @@ class Column:
     at: int | None = None
     until: float | None = None
     average: bool = False
+    last: int = 1
     unit: str = ""
     digits: int = 1
     better: str = "higher"
@@ -111,11 +113,46 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class CatchUp:
+    """How soon the mean curve of row ``of`` reaches the score with which row ``reaches`` ends.
+
+    :param last: evaluations whose mean is a point of the curves, and the score at the end
+    :param x: key of an evaluation row in which that is counted
+    """
+
+    of: str
+    reaches: str
+    metric: str = "return_mean"
+    last: int = 1
+    x: str = "timesteps"
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Across:
+    """Settings held against a baseline over several tasks; the rows are called ``<task> <setting>``.
+
+    :param last: evaluations at the end whose mean is the final score
+    :param x: key of an evaluation row in which training is counted
+    """
+
+    tasks: tuple[str, ...]
+    settings: tuple[str, ...]
+    baseline: str
+    metric: str = "return_mean"
+    last: int = 1
+    x: str = "timesteps"
+
+
+@dataclass(frozen=True)
 class Panel:
     """One pair of axes of a figure.
 
+    :param log: whether x is drawn logarithmically
     :param x: key of an evaluation row to draw over
     :param references: published points: ``{row, at, value, std (optional)}``, in the panel's unit
+    :param periods: draw over the parts of an episode, e.g. the months of a year, instead: of the ``first_episode``
+        of training, or of the last ``evaluation``; ``x`` is then a key of such a part
     """
 
     title: str
@@ -124,8 +161,10 @@ class Panel:
     ylabel: str = ""
     x: str = "episodes"
     xlabel: str = "training episodes"
+    log: bool = True
     rows: tuple[str, ...] = ()
     references: tuple[Mapping[str, Any], ...] = ()
+    periods: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,6 +183,8 @@ class Sweep:
     columns: tuple[Column, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
     sensitivity: tuple[Pair, ...] = ()
+    catch_up: tuple[CatchUp, ...] = ()
+    across: Across | None = None
     panels: tuple[Panel, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -252,6 +293,10 @@ def _sweep(path: Path, content: dict[str, Any], runs_of: str) -> Sweep:
         sensitivity=tuple(
             _build(Pair, path, p) for p in [*table.get("sensitivity", []), *figure.get("sensitivity", [])]
         ),
+        catch_up=tuple(
+            _build(CatchUp, path, one) for one in [*table.get("catch_up", []), *figure.get("catch_up", [])]
+        ),
+        across=_build(Across, path, table["across"]) if table.get("across") else None,
         panels=tuple(panels),
         notes=tuple(str(note) for note in [*table.get("notes", []), *figure.get("notes", [])]),
     )
@@ -326,6 +371,9 @@ def _build(kind: type[_Part], path: Path, given: Mapping[str, Any]) -> _Part:
         part = kind(**values)
     except TypeError as error:
         raise UsageError(f"{path}: {kind.__name__.lower()}: {error}") from error
+    periods = getattr(part, "periods", "")
+    if periods not in ("", "first_episode", "evaluation"):
+        raise UsageError(f"{path}: periods: '{periods}' given, allowed are first_episode, evaluation")
     unit = getattr(part, "unit", "")
     if unit not in UNITS:
         raise UsageError(f"{path}: unit: '{unit}' given, allowed are {', '.join(filter(None, UNITS))}")
@@ -336,6 +384,10 @@ def _check_names(sweep: Sweep) -> None:
     columns = [column.name for column in sweep.columns]
     named = [contrast.of for contrast in sweep.contrasts] + [contrast.minus for contrast in sweep.contrasts]
     named += [label for pair in sweep.sensitivity for label in pair.rows]
+    named += [label for one in sweep.catch_up for label in (one.of, one.reaches)]
+    if sweep.across is not None:
+        settings = (*sweep.across.settings, sweep.across.baseline)
+        named += [f"{task} {setting}" for task in sweep.across.tasks for setting in settings]
     named += [label for panel in sweep.panels for label in panel.rows]
     named += [str(point["row"]) for panel in sweep.panels for point in panel.references]
     named += [column.relative_to for column in sweep.columns if column.relative_to]

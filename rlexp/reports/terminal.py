@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rlexp.reports import text
+from rlexp.reports import across, text
 from rlexp.reports.cells import BETTER, INSIDE, WORSE, Cell, Table
 from rlexp.reports.records import Absent
 from rlexp.reports.render import least_found
+from rlexp.reports.sweep_file import Across
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,6 +79,27 @@ def show_contrasts(table: Table, console: Console) -> None:
             first = table.sensitivity[0].pair.label
             line += f", {text.number(measured.less, 1)} {within} less than those of {first}"
         console.print(line, markup=False, highlight=False)
+    for one_caught in table.caught:
+        pair, share = one_caught.pair, text.number(one_caught.share, 2)
+        console.print(
+            f"{pair.of} reaches the last score of {pair.reaches}, {text.number(one_caught.level, pair.digits)}, after "
+            f"{text.number(one_caught.at, 0, one_caught.limit)} {pair.x}: {share} "
+            f"{text.interval(one_caught.share_interval, 2)} of what that takes",
+            markup=False,
+            highlight=False,
+        )
+
+
+def show_across(wanted: Across, standings: Sequence[across.Standing], console: Console) -> None:
+    """Print where every setting stands beside the baseline over all tasks."""
+    from rich.table import Table as Grid
+
+    grid = Grid(title=f"across {', '.join(wanted.tasks)}", title_justify="left")
+    for place, heading in enumerate(across.header()):
+        grid.add_column(heading, justify="right" if place else "left")
+    for row in across.rows(wanted, standings):
+        grid.add_row(*row)
+    console.print(grid)
 
 
 def show_absent(absent: Sequence[Absent], console: Console) -> None:

@@ -14,14 +14,20 @@ from rlexp.config import paths
 from rlexp.errors import UsageError
 
 _BUDGET = ("total_timesteps=1000",)
+_NEEDS = dict.fromkeys(("bc", "dqfd", "r2d3"), ("algo.demonstrations=some.npz",))
 _ALGOS = sorted(path.stem for path in (paths.conf_dir() / "algo").glob("*.yaml"))
+
+
+def _words(algo: str, env: str) -> tuple[str, ...]:
+    """What has to be said beside an algorithm and a task."""
+    return (*_BUDGET, *(["env.id=Pendulum-v1"] if env == "gym" else []), *_NEEDS.get(algo, ()))
 
 
 @pytest.mark.parametrize("algo", _ALGOS)
 def test_algorithm_words_are_constructor_words(algo: str) -> None:
     spec = registry.algo(algo)
     env = "restaurant" if "discrete" in spec.actions else "gym"
-    cfg = compose([f"algo={algo}", f"env={env}", *(["env.id=Pendulum-v1"] if env == "gym" else []), *_BUDGET])
+    cfg = compose([f"algo={algo}", f"env={env}", *_words(algo, env)])
     if not spec.trains:
         return
     known: set[str] = set()
@@ -35,7 +41,7 @@ def test_algorithm_words_are_constructor_words(algo: str) -> None:
 @pytest.mark.parametrize("algo", _ALGOS)
 def test_configs_are_complete(algo: str) -> None:
     env = "restaurant" if "discrete" in registry.algo(algo).actions else "gym"
-    cfg = compose([f"algo={algo}", f"env={env}", *(["env.id=Pendulum-v1"] if env == "gym" else []), *_BUDGET])
+    cfg = compose([f"algo={algo}", f"env={env}", *_words(algo, env)])
     assert not OmegaConf.missing_keys(cfg)
 
 

@@ -33,6 +33,24 @@ def test_sensitivity(place: Place) -> None:
     assert "| none | PPO / PPO | 0.0 | +" in markdown
 
 
+def test_catching_up(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.fill()
+    path = place.sweeps / "curves.yaml"
+    path.write_text(
+        path.read_text() + "  catch_up: [{of: LCPO, reaches: PPO, metric: success_rate, x: episodes}]\n"
+    )
+    place.report("curves")
+    # PPO stands at 54 %, so that both are there at the first evaluation; it never reaches LCPO's last score.
+    row = "| LCPO / PPO | 0.54 | 100 | 100 | 1.00 |"
+    assert row in (place.outputs / "reports" / "curves" / "curves.md").read_text()
+    assert "LCPO reaches the last score of PPO, 0.54, after 100 episodes" in capsys.readouterr().out
+    path.write_text(path.read_text().replace("of: LCPO, reaches: PPO", "of: PPO, reaches: LCPO"))
+    place.report("curves")
+    assert (
+        "| PPO / LCPO | 1.00 | > 2000 |" in (place.outputs / "reports" / "curves" / "curves.md").read_text()
+    )
+
+
 def test_incomplete_figure_is_strict(place: Place) -> None:
     runs = place.fill()
     (runs[0].folder / "record.json").unlink()

@@ -63,4 +63,5 @@ class Controller(RandomPolicy):
         action_masks: np.ndarray[Any, Any] | None = None,
     ) -> tuple[np.ndarray[Any, Any], Any]:
         """Return placeholders, ``(n_envs,)``; see :class:`rlexp.envs.wrappers.Controlled`."""
-        return np.zeros(len(observation), dtype=np.int64), state
+        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+        return np.zeros(len(first), dtype=np.int64), state
