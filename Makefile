@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 setup: $(DONE) ## make the environment in .venv (Python 3.11 or newer)
 
@@ -89,7 +89,6 @@ figure-cliffwalk: setup ## Schaul et al. 2016, Figure 1: updates until solved, b
 	$(BIN)/rlexp report cliffwalk
 
 per: setup ## Schaul et al. 2016 on MinAtar: uniform, proportional, rank (about two hours of one core)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[minatar]'
 	$(BIN)/rlexp sweep per
 	$(BIN)/rlexp report per
 

@@ -13,7 +13,7 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.policies import BasePolicy
 
-from rlexp.buffers.sequences import SequenceReplay
+from rlexp.buffers.windows import SequenceReplay
 from rlexp.errors import UsageError
 from rlexp.losses.soft import ent_coef_loss
 

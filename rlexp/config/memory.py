@@ -1,4 +1,4 @@
-"""What the agents that remember and the tasks that need it can be told."""
+"""What SAC-LSTM and SLAC can be told."""
 
 from __future__ import annotations
 
@@ -75,22 +75,3 @@ class SLACConfig:
     max_grad_norm: Optional[float] = number(above=0)
     ent_coef: Any = MISSING
     target_entropy: Any = MISSING
-
-
-@dataclass
-class PartialPendulumConfig:
-    """Pendulum of which half is hidden; see ``rlexp.envs.partial.tasks.pendulum``."""
-
-    name: str = given()
-    observed: str = choice("positions", "velocities")
-    max_steps: int = number(at_least=1)
-
-
-@dataclass
-class PartialCartPoleConfig:
-    """CartPole of which half is hidden; see ``rlexp.envs.partial.tasks.cartpole``."""
-
-    name: str = given()
-    observed: str = choice("positions", "velocities")
-    actions: str = choice("continuous", "discrete")
-    max_steps: int = number(at_least=1)

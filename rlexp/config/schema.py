@@ -11,9 +11,15 @@ from rlexp.config.acer import ACERConfig
 from rlexp.config.datacenter import DataCenterConfig
 from rlexp.config.dqn import AtariConfig, BlindCliffwalkConfig, DQNConfig, MinAtarConfig
 from rlexp.config.fields import choice, given, number
-from rlexp.config.memory import PartialCartPoleConfig, PartialPendulumConfig, SACLSTMConfig, SLACConfig
-from rlexp.config.recurrent import BCConfig, DQfDConfig, R2D2Config, R2D3Config
-from rlexp.config.tasks import AutoencodeConfig, MiniGridConfig, RepeatPreviousConfig
+from rlexp.config.games import (
+    AutoencodeConfig,
+    MiniGridConfig,
+    PartialCartPoleConfig,
+    PartialPendulumConfig,
+    RepeatPreviousConfig,
+)
+from rlexp.config.memory import SACLSTMConfig, SLACConfig
+from rlexp.config.r2d2 import BCConfig, DQfDConfig, R2D2Config, R2D3Config
 
 # OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
 # ruff: noqa: UP045

@@ -13,7 +13,7 @@ from torch.distributions import Normal, kl_divergence
 
 from rlexp import checkpoint
 from rlexp.algos.slac import SLAC
-from rlexp.buffers.sequences import Windows
+from rlexp.buffers.windows import Windows
 from rlexp.envs.partial.tasks import pendulum
 from rlexp.errors import UsageError
 from tests.algos.remembering import Wander, vec

@@ -18,6 +18,14 @@ _NEEDS = dict.fromkeys(("bc", "dqfd", "r2d3"), ("algo.demonstrations=some.npz",)
 _ALGOS = sorted(path.stem for path in (paths.conf_dir() / "algo").glob("*.yaml"))
 
 
+def _task(algo: str) -> str:
+    """A task that fits: the first that brings the controller, else one by the kind of actions."""
+    spec = registry.algo(algo)
+    if spec.controller is not None:
+        return next(task.name for task in registry.envs().values() if spec.controller in task.controllers)
+    return "restaurant" if "discrete" in spec.actions else "gym"
+
+
 def _words(algo: str, env: str) -> tuple[str, ...]:
     """What has to be said beside an algorithm and a task."""
     return (*_BUDGET, *(["env.id=Pendulum-v1"] if env == "gym" else []), *_NEEDS.get(algo, ()))
@@ -26,7 +34,7 @@ def _words(algo: str, env: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("algo", _ALGOS)
 def test_algorithm_words_are_constructor_words(algo: str) -> None:
     spec = registry.algo(algo)
-    env = "restaurant" if "discrete" in spec.actions else "gym"
+    env = _task(algo)
     cfg = compose([f"algo={algo}", f"env={env}", *_words(algo, env)])
     if not spec.trains:
         return
@@ -40,7 +48,7 @@ def test_algorithm_words_are_constructor_words(algo: str) -> None:
 
 @pytest.mark.parametrize("algo", _ALGOS)
 def test_configs_are_complete(algo: str) -> None:
-    env = "restaurant" if "discrete" in registry.algo(algo).actions else "gym"
+    env = _task(algo)
     cfg = compose([f"algo={algo}", f"env={env}", *_words(algo, env)])
     assert not OmegaConf.missing_keys(cfg)
 

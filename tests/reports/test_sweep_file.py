@@ -108,6 +108,8 @@ def test_shipped_files_are_sound() -> None:
     table1 = sweep_file.load("table1")
     assert table1.seeds == tuple(range(110, 120)) and [row.label for row in table1.rows] == [
         "PPO",
+        "PPO, tuned for the end",
+        "PPO, tuned for the mean",
         "TAM",
         "LCPO",
     ]

@@ -11,7 +11,7 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 
 from rlexp.algos.memory import MemorySAC
 from rlexp.algos.sac_lstm.policies import SACLSTMPolicy
-from rlexp.buffers.sequences import Windows
+from rlexp.buffers.windows import Windows
 from rlexp.losses.soft import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
 from rlexp.networks.two_branch import RecurrentActor, RecurrentCritic, frozen
 

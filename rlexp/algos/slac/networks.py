@@ -9,7 +9,7 @@ from stable_baselines3.common.torch_layers import create_mlp
 from torch import nn
 from torch.nn import functional as F
 
-from rlexp.buffers.sequences import Windows
+from rlexp.buffers.windows import Windows
 from rlexp.networks.two_branch import LOG_STD_RANGE, RecurrentActor
 
 Heads = tuple[th.Tensor, th.Tensor]  # mean and log of the standard deviation

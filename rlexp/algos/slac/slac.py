@@ -13,7 +13,7 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from rlexp.algos.memory import MemorySAC
 from rlexp.algos.slac.networks import LatentCritic, StackActor, WindowActor, at
 from rlexp.algos.slac.policies import SLACPolicy
-from rlexp.buffers.sequences import Windows
+from rlexp.buffers.windows import Windows
 from rlexp.errors import UsageError
 from rlexp.losses.slac import elbo_loss, gaussian_divergence, gaussian_log_density, han_loss
 from rlexp.losses.soft import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
