@@ -114,6 +114,7 @@ acer: acer-minatar acer-continuous acer-restaurant ## Wang et al. 2017: every ta
 acer-minatar: setup ## ACER, PPO and A2C on MinAtar; what replay is worth
 	$(BIN)/rlexp sweep acer_minatar
 	$(BIN)/rlexp report acer_minatar
+	$(BIN)/rlexp sweep acer_replay_ratio
 	$(BIN)/rlexp report acer_replay_ratio
 
 acer-continuous: setup ## ACER beside PPO on continuous actions; its parts left out; LunarLander
