@@ -410,7 +410,7 @@ def misfit(
         found, needs = "action masks (env.masks=true)", "env.masks=false"
     return (
         f"algo={algo.name} does not fit env={env.name}: the task has {found}, {algo.name} needs {needs}; "
-        f"algorithms that fit: {', '.join(spec.name for spec in fits)}"
+        f"algorithms that fit: {', '.join(spec.name for spec in fits) or 'none'}"
     )
 
 
