@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import functools
 import time
 import traceback
 import uuid
@@ -284,17 +287,40 @@ class Experiment:
         ]
         total = cfg.total_timesteps or _ENDLESS
         self._learning_since = time.perf_counter()
-        keep.listen()
-        try:
-            model.learn(
-                total - model.num_timesteps,
-                callback=CallbackList(callbacks),
-                reset_num_timesteps=saved is None,
-            )
-        finally:
-            keep.unlisten()
-            progress.close()
-            self._record["train_s"] = round(self._train_seconds(), 3)
+        with contextlib.ExitStack() as closing:
+            learner = model if cfg.hardware.ray is None else self._distributed(closing)
+            keep.listen()
+            try:
+                learner.learn(
+                    total - model.num_timesteps,
+                    callback=CallbackList(callbacks),
+                    reset_num_timesteps=saved is None,
+                )
+            finally:
+                keep.unlisten()
+                progress.close()
+                self._record["train_s"] = round(self._train_seconds(), 3)
+                if learner is not model:
+                    self._record["ray"] = learner.summary()
+
+    def _distributed(self, closing: contextlib.ExitStack) -> Any:
+        """Return who trains the model with actors and replay in processes of Ray's, which end with ``closing``."""
+        from rlexp.distributed.engine import Options
+        from rlexp.distributed.on_ray import RayEngine
+        from rlexp.distributed.training import Training
+
+        words = OmegaConf.to_container(self.cfg.hardware.ray)
+        assert isinstance(words, dict)
+        options = Options(**{field.name: words[field.name] for field in dataclasses.fields(Options)})
+        processes = options.actors + options.replay_shards
+        engine = RayEngine(words["address"], processes, words["object_store_mb"])
+        closing.callback(engine.close)
+        make_envs = functools.partial(make_training_env, self.cfg)
+
+        def say(line: str) -> None:
+            self.console.print(line, markup=False)
+
+        return Training(self.model, make_envs, options, engine, say)
 
     def _resume(self, saved: dict[str, Any]) -> None:
         checkpoint.restore(self.model, saved["model"])

@@ -31,6 +31,7 @@ class AlgoSpec:
     :param controller: name of an environment's own reference controller that this choice runs; no training
     :param masked_target: class to use instead where the environment masks actions (``env.masks=true``)
     :param trains: False for reference policies that are only measured
+    :param distributed: whether actors of its own can act for it elsewhere, ``hardware=ray``
     """
 
     name: str
@@ -41,6 +42,7 @@ class AlgoSpec:
     controller: str | None = None
     masked_target: str | None = None
     trains: bool = True
+    distributed: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ _ALGOS = (
         "Recurrent experience replay: LSTM, stored states, burn-in (Kapturowski et al. 2019)",
         actions=("discrete",),
         observations=("vector", "image", "dict"),
+        distributed=True,
     ),
     AlgoSpec(
         "r2d3",
@@ -159,6 +162,7 @@ _ALGOS = (
         "R2D2 with demonstrations in a replay of their own (Paine et al. 2019)",
         actions=("discrete",),
         observations=("vector", "image", "dict"),
+        distributed=True,
     ),
     AlgoSpec(
         "bc",

@@ -40,6 +40,9 @@ class Priorities(Protocol):
     def probabilities(self) -> Floats:
         """Return the exact probability of every item, ``(capacity,)``; 0 for those without a priority."""
 
+    def mass(self) -> tuple[float, float]:
+        """Return how much all items weigh together, and the least likely one; to compare with other such structures."""
+
     def note_added(self, n: int) -> None:
         """Be told that n items were added, which is what upkeep is measured in."""
 
@@ -78,6 +81,10 @@ class Proportional:
     def probabilities(self) -> Floats:
         """See :class:`Priorities`."""
         return np.asarray(self._tree.masses / self._tree.total)
+
+    def mass(self) -> tuple[float, float]:
+        """See :class:`Priorities`."""
+        return self._tree.total, self._tree.minimum
 
     def note_added(self, n: int) -> None:
         """Nothing to keep up: the tree is always exact."""
@@ -127,6 +134,10 @@ class RankBased:
         found = np.zeros(self._heap.capacity)
         found[self._heap.order] = self._law.probabilities(len(self._heap))
         return found
+
+    def mass(self) -> tuple[float, float]:
+        """Every item weighs the same: ranks say nothing beside those of another structure."""
+        return float(len(self._heap)), 1.0
 
     def note_added(self, n: int) -> None:
         """Sort when it is time."""

@@ -255,6 +255,10 @@ def _check_device(cfg: DictConfig) -> None:
             raise UsageError(
                 "hardware.device: cuda given, no CUDA device is available; hardware=auto takes what there is"
             )
+    if cfg.hardware.ray is not None:
+        from rlexp.distributed.on_ray import require
+
+        require(cfg.hardware.ray.address)
     if cfg.logger.tensorboard:
         from importlib.util import find_spec
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from rlexp import registry
 from rlexp.config.schema import Config
 from rlexp.errors import UsageError, did_you_mean
 
@@ -35,6 +36,8 @@ def check(cfg: DictConfig) -> None:
         )
     _check_net_arch(cfg.algo.get("net_arch", ListConfig([])))
     _check_sequences(cfg.algo, cfg.hardware.n_envs)
+    if cfg.hardware.ray is not None:
+        _check_ray(cfg)
     on_policy = "n_steps" in cfg.algo and "batch_size" in cfg.algo and "n_epochs" in cfg.algo
     if on_policy and cfg.algo.batch_size > cfg.algo.n_steps * cfg.hardware.n_envs:
         raise UsageError(
@@ -94,6 +97,23 @@ def _check_sequences(algo: DictConfig, n_envs: int) -> None:
         raise UsageError(
             f"algo.buffer_size: {algo.buffer_size} given, must be at least {needed} for hardware.n_envs = {n_envs} and "
             f"algo.sequence_length = {algo.sequence_length}"
+        )
+
+
+def _check_ray(cfg: DictConfig) -> None:
+    algo, ray = cfg.algo, cfg.hardware.ray
+    if not registry.algo(algo.name).distributed:
+        able = ", ".join(spec.name for spec in registry.algos().values() if spec.distributed)
+        raise UsageError(
+            f"hardware: ray given, which trains {able}; algo={algo.name} trains with hardware=cpu or gpu"
+        )
+    period = algo.period or max(1, algo.burn_in, algo.sequence_length // 2)
+    # What an actor may send at once must fit a shard.
+    message = ray.send_every + cfg.hardware.n_envs * (1 + algo.sequence_length // period)
+    if algo.buffer_size // period // ray.replay_shards < message:
+        raise UsageError(
+            f"algo.buffer_size: {algo.buffer_size} given, must be at least {message * period * ray.replay_shards} for "
+            f"hardware.ray.replay_shards = {ray.replay_shards}"
         )
 
 

@@ -14,6 +14,8 @@ from omegaconf import DictConfig, OmegaConf
 BOOKKEEPING = ("seed", "output_dir", "name", "tags", "force", "logger", "checkpoint")
 # Of the hardware only the number of task copies changes what is learned.
 LEARNING_HARDWARE = ("n_envs",)
+# With actors of their own, how learning is spread over them does, too; where they are does not.
+RAY_BOOKKEEPING = ("address", "object_store_mb")
 
 
 def conf_dir() -> Path:
@@ -46,7 +48,11 @@ def resolved(cfg: DictConfig) -> dict[str, Any]:
 def learning(cfg: DictConfig) -> dict[str, Any]:
     """Return what of one run's config decides what is learned, with what follows from its seed filled in."""
     part = {key: value for key, value in resolved(cfg).items() if key not in BOOKKEEPING}
-    part["hardware"] = {key: part["hardware"][key] for key in LEARNING_HARDWARE}
+    hardware = part["hardware"]
+    part["hardware"] = {key: hardware[key] for key in LEARNING_HARDWARE}
+    ray = hardware.get("ray")  # runs from before there was such a key have none
+    if ray is not None:
+        part["hardware"]["ray"] = {key: value for key, value in ray.items() if key not in RAY_BOOKKEEPING}
     return part
 
 

@@ -26,6 +26,21 @@ from rlexp.config.r2d2 import BCConfig, DQfDConfig, R2D2Config, R2D3Config
 
 
 @dataclass
+class RayConfig:
+    """Actors, replay and learner as processes of Ray's; see :mod:`rlexp.distributed`."""
+
+    address: Optional[str] = given()
+    actors: int = number(at_least=1)
+    replay_shards: int = number(at_least=1)
+    prefetch: int = number(at_least=1)
+    weights_every: int = number(at_least=1)
+    pace: str = choice("serial", "free")
+    ladder: bool = given()
+    send_every: int = number(at_least=1)
+    object_store_mb: int = number(at_least=80)
+
+
+@dataclass
 class HardwareConfig:
     """Where a run computes."""
 
@@ -33,6 +48,7 @@ class HardwareConfig:
     torch_threads: Optional[int] = number(at_least=1)
     n_envs: int = number(at_least=1)
     vec_env: str = choice("dummy", "subproc")
+    ray: Optional[RayConfig] = None
 
 
 @dataclass

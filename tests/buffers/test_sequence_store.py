@@ -11,7 +11,8 @@ from gymnasium import spaces
 
 from rlexp import checkpoint
 from rlexp.buffers.sequence_builder import Sequences, Window, empty_sequences
-from rlexp.buffers.sequence_store import MixedSequences, PrioritizedSequences
+from rlexp.buffers.sequence_ring import PrioritizedSequences
+from rlexp.buffers.sequence_store import MixedSequences
 
 SPACE = spaces.Dict(
     {"seen": spaces.Box(-np.inf, np.inf, (1,), np.float32), "screen": spaces.Box(0, 255, (1, 2, 2), np.uint8)}

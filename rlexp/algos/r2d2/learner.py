@@ -11,7 +11,8 @@ import torch as th
 from stable_baselines3.common.utils import polyak_update
 
 from rlexp.algos.r2d2.policies import RecurrentPolicy
-from rlexp.buffers.sequence_store import SequenceSample
+from rlexp.buffers.sequence_builder import Sequences
+from rlexp.buffers.sequence_store import SequenceSample, tensors
 from rlexp.losses.sequences import (
     error_size,
     greedy_values,
@@ -92,6 +93,12 @@ class Learner:
         if self.updates % self.settings.target_update_interval == 0:
             self._update_target()
         return priorities.cpu().numpy(), {**info, "grad_norm": norm.detach()}
+
+    def initial_priorities(self, sequences: Sequences) -> Floats:
+        """Return what an update would report for new sequences of the agent's own, ``(n,)``."""
+        n = len(sequences)
+        words = self.settings.burn_in, self.policy.device
+        return self.priorities(tensors(sequences, np.ones(n), np.zeros(n, bool), *words))
 
     def priorities(self, batch: SequenceSample) -> Floats:
         """Return the priorities that an update would report, ``(B,)``, without learning."""

@@ -167,8 +167,10 @@ class RecurrentPolicy(BasePolicy):
         raise NotImplementedError("a policy with a memory acts through predict()")
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
+        words = super()._get_constructor_parameters()
+        del words["normalize_images"]  # the encoders see to that
         return {
-            **super()._get_constructor_parameters(),
+            **words,
             **self._net_words,
             "with_target": self.q_net_target is not None,
             "lr_schedule": self._dummy_schedule,

@@ -18,7 +18,8 @@ from rlexp.algos.r2d2.actor import Actor, epsilon_ladder
 from rlexp.algos.r2d2.learner import Info, Learner, Settings
 from rlexp.algos.r2d2.policies import RecurrentPolicy, State
 from rlexp.buffers.sequence_builder import Window
-from rlexp.buffers.sequence_store import SCHEMES, MixedSequences, PrioritizedSequences, tensors
+from rlexp.buffers.sequence_ring import SCHEMES, PrioritizedSequences
+from rlexp.buffers.sequence_store import MixedSequences
 from rlexp.errors import UsageError, did_you_mean
 
 Array = npt.NDArray[Any]
@@ -292,9 +293,7 @@ class R2D2(OffPolicyAlgorithm):
             return
         priorities = None
         if self.initial_priorities == "computed":
-            n = len(complete)
-            batch = tensors(complete, np.ones(n), np.zeros(n, bool), self.burn_in, self.device)
-            priorities = self.learner.priorities(batch)
+            priorities = self.learner.initial_priorities(complete)
         replay_buffer.agent.add(complete, priorities)
 
     def _on_step(self) -> None:

@@ -99,12 +99,16 @@ class R2D3(R2D2):
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, *args: Any, **words: Any
     ) -> RolloutReturn:
-        """Before the first step of all, learn from demonstrations alone; every round of that begins at a safe point."""
+        """Before the first step of all, learn from demonstrations alone."""
+        self.pretrain(callback)
+        return super().collect_rollouts(env, callback, *args, **words)
+
+    def pretrain(self, callback: BaseCallback) -> None:
+        """Learn from demonstrations alone; every round of that begins at a safe point."""
         while self._n_updates < self.pretrain_updates:
             callback.on_rollout_start()
             left = self.pretrain_updates - self._n_updates
             self._learn_from_replay(min(_PRETRAIN_ROUND, left), self.batch_size, 1.0)
-        return super().collect_rollouts(env, callback, *args, **words)
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
         """Do some updates, each on a batch of its own."""

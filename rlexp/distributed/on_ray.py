@@ -1,0 +1,208 @@
+"""The engine: Ray's actors. Nothing else imports Ray, and nothing imports this before it is asked for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Self
+
+from rlexp.distributed.engine import Dead, Handle, Missing, Ref
+from rlexp.errors import UsageError
+
+# Sockets lie in the engine's folder, and the system allows their paths about 100 characters.
+_LONGEST_TEMPORARY = 30
+_KNOCK_SECONDS = 5.0
+_ATTEMPTS = 3  # to start an engine
+
+
+def require(address: str | None) -> None:
+    """Refuse to go on without Ray, or without the cluster that is to be joined.
+
+    :param address: see :class:`RayEngine`
+    :raises UsageError: when it is not installed, or does not answer
+    """
+    if find_spec("ray") is None:
+        raise UsageError("hardware: ray given, Ray is not installed (pip install 'rlexp[ray]')")
+    if address is None:
+        return
+    host, _, port = address.rpartition(":")
+    if port.isdigit():
+        try:  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=_KNOCK_SECONDS).close()
+        except OSError as error:
+            raise UsageError(
+                f"hardware.ray.address: {address} given, nothing answers there ({error})"
+            ) from error
+    elif address != "auto":
+        raise UsageError(f"hardware.ray.address: {address} given, allowed are auto, host:port and null")
+    RayEngine(address, 0).close()
+
+
+class RayEngine:
+    """Joins a cluster of Ray's, or starts one of its own for as long as it lasts.
+
+    :param address: None: an engine of its own, which only this machine can reach; else ``"auto"`` or ``host:port``
+    :param processes: that will run side by side; tells an engine of its own how many to allow
+    :param object_store_mb: memory that its processes share
+    :raises UsageError: when the cluster cannot be reached
+    """
+
+    def __init__(self, address: str | None, processes: int, object_store_mb: int = 200) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        self._folder: Path | None = None
+        words: dict[str, Any] = {"address": address}
+        if address is None:
+            # Its processes know one another by a secret that is theirs alone and lies in no file.
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+            os.environ.setdefault(
+                "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0"
+            )  # everywhere: listen to this machine only
+            top = tempfile.gettempdir()
+            top = top if len(top) <= _LONGEST_TEMPORARY else "/tmp"
+            self._folder = Path(tempfile.mkdtemp(prefix="rlexp-", dir=top))
+            words = {
+                "address": "local",
+                "num_cpus": processes + 1,
+                "object_store_memory": object_store_mb << 20,
+                "include_dashboard": False,
+                "_temp_dir": str(self._folder),
+            }
+        import ray
+
+        self._ray = ray
+        handler = signal.getsignal(signal.SIGTERM)
+        try:
+            self._begin({**words, "logging_level": logging.ERROR, "log_to_driver": False})
+        except Exception as error:
+            self._clear_away()
+            self._remove_folder()
+            if address is None or not isinstance(error, (ConnectionError, RuntimeError, ValueError, OSError)):
+                raise
+            first = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UsageError(f"hardware.ray.address: {address} given, no cluster answers: {first}") from error
+        finally:
+            if handler is not None and signal.getsignal(signal.SIGTERM) is not handler:
+                signal.signal(signal.SIGTERM, handler)  # Ray puts one of its own in its place
+        gone = ray.exceptions
+        self._deaths = (
+            gone.RayActorError,
+            gone.WorkerCrashedError,
+            gone.NodeDiedError,
+            gone.OutOfMemoryError,
+        )
+        self._handles: list[Handle] = []
+
+    def _begin(self, words: dict[str, Any]) -> None:
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                self._ray.init(**words)
+                return
+            except Exception as error:
+                # Ray gives itself 30 s, too few on a busy machine, and has no class of its own for that.
+                if left == 0 or "timed out during startup" not in str(error):
+                    raise
+                self._clear_away()
+
+    def _clear_away(self) -> None:
+        """End what a start that failed has left: Ray itself only ends what has started."""
+        self._ray.shutdown()
+        if self._folder is None:
+            return
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (
+                    process.name != str(os.getpid())
+                    and str(self._folder).encode() in (process / "cmdline").read_bytes()
+                ):
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                continue  # it has ended by itself
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def start(self, build: Callable[..., Any], *arguments: Any) -> Handle:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        # Whoever notices a death starts another one, with other seeds: Ray itself restarts nothing.
+        remote = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(build)
+        handle = remote.remote(*arguments)
+        self._handles.append(handle)
+        return handle
+
+    def call(self, handle: Handle, method: str, *arguments: Any) -> Ref:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        return getattr(handle, method).remote(*arguments)
+
+    def call_for_two(self, handle: Handle, method: str, *arguments: Any) -> tuple[Ref, Ref]:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        first, second = getattr(handle, method).options(num_returns=2).remote(*arguments)
+        return first, second
+
+    def put(self, value: Any) -> Ref:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        return self._ray.put(value)
+
+    def settled(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        if not refs:
+            return []
+        refs = list(refs)
+        there, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0)
+        if there or timeout <= 0:
+            return list(there)
+        there, _ = self._ray.wait(refs, num_returns=1, timeout=timeout)
+        return list(there)
+
+    def get(self, ref: Ref) -> Any:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        try:
+            return self._ray.get(ref)
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, (*self._deaths, self._ray.exceptions.ObjectLostError)):
+                raise Missing(_first_line(error.cause)) from error  # what it was given had been lost
+            raise error.cause from error
+        except self._ray.exceptions.ObjectLostError as error:
+            raise Missing(_first_line(error)) from error
+        except self._deaths as error:
+            if getattr(error, "actor_init_failed", False):  # it would fail again
+                raise RuntimeError(f"a process could not begin: {_last_line(error)}") from error
+            raise Dead(_first_line(error)) from error
+
+    def kill(self, handle: Handle) -> None:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        self._handles = [one for one in self._handles if one is not handle]
+        self._ray.kill(handle, no_restart=True)
+
+    def close(self) -> None:
+        """See :class:`~rlexp.distributed.engine.Engine`."""
+        if not self._ray.is_initialized():
+            return
+        for handle in list(self._handles):
+            self.kill(handle)
+        self._ray.shutdown()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _last_line(error: BaseException) -> str:
+    return ([line for line in str(error).splitlines() if line.strip()] or [type(error).__name__])[-1]
