@@ -45,6 +45,7 @@ class PartialPendulumConfig:
     name: str = given()
     observed: str = choice("positions", "velocities")
     max_steps: int = number(at_least=1)
+    reward_seen: bool = given()
 
 
 @dataclass

@@ -27,6 +27,23 @@ def test_pendulum_is_gymnasiums_but_for_what_is_seen(observed: str, entries: lis
         assert seen[2:4] == full[2:4] == (False, step == 200), "the time limit is no end"
 
 
+@pytest.mark.parametrize("observed", ["positions", "velocities"])
+def test_the_reward_seen_is_that_of_the_step_before(observed: str) -> None:
+    with_it, without = pendulum(observed, reward_seen=True), pendulum(observed)
+    check_env(with_it, skip_render_check=True)
+    rng = np.random.default_rng(0)
+    for episode in range(2):
+        seen, part = with_it.reset(seed=episode)[0], without.reset(seed=episode)[0]
+        assert np.array_equal(seen, [*part, 0.0]), "an episode knows nothing of the one before"
+        for _ in range(9):
+            action = rng.uniform(-2, 2, 1).astype(np.float32)
+            seen, reward, *_ = with_it.step(action)
+            part, expected, *_ = without.step(action)
+            assert reward == expected and seen.dtype == np.float32
+            assert np.array_equal(seen, np.append(part, np.float32(expected)))
+    assert with_it.observation_space.contains(np.append(part, np.float32(-(np.pi**2) - 6.4 - 0.004)))
+
+
 @pytest.mark.parametrize(("observed", "entries"), [("positions", [0, 2]), ("velocities", [1, 3])])
 @pytest.mark.parametrize("actions", ["continuous", "discrete"])
 def test_cartpole_is_gymnasiums_but_for_what_is_seen(observed: str, entries: list[int], actions: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gymnasium
@@ -39,6 +40,35 @@ class Part(gymnasium.ObservationWrapper[Vector, Any, Vector]):
         return observation[self._entries]
 
 
+class RewardSeen(gymnasium.Wrapper[Vector, Any, Vector, Any]):
+    """Shows the reward of the step before, too, behind what is seen anyway; 0 when an episode begins.
+
+    So do those who published the tasks: Ni et al. feed it to the memory, Han et al. make it a part of the observation.
+
+    :param env: its observations are vectors
+    :param lowest: reward that there is
+    :param highest: likewise
+    """
+
+    def __init__(self, env: gymnasium.Env[Vector, Any], lowest: float, highest: float) -> None:
+        super().__init__(env)
+        space = env.observation_space
+        assert isinstance(space, spaces.Box)
+        self.observation_space = spaces.Box(
+            np.append(space.low, np.float32(lowest)), np.append(space.high, np.float32(highest))
+        )
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Begin an episode."""
+        seen, info = self.env.reset(seed=seed, options=options)
+        return np.append(seen, np.float32(0)), info
+
+    def step(self, action: Any) -> tuple[Vector, Any, bool, bool, dict[str, Any]]:
+        """Go on."""
+        seen, reward, terminated, truncated, info = self.env.step(action)
+        return np.append(seen, np.float32(reward)), reward, terminated, truncated, info
+
+
 class ContinuousForce(gymnasium.Wrapper[Any, Any, Any, Any]):
     """CartPole pushed with any force from -10 to 10 N, an action in [-1, 1] being the share of it.
 
@@ -59,14 +89,19 @@ class ContinuousForce(gymnasium.Wrapper[Any, Any, Any, Any]):
         return found
 
 
-def pendulum(observed: str, max_steps: int = 200) -> gymnasium.Env[Any, Any]:
+def pendulum(observed: str, max_steps: int = 200, reward_seen: bool = False) -> gymnasium.Env[Any, Any]:
     """Build the swing-up of which half is seen.
 
     :param observed: ``"positions"`` (cosine and sine of the angle) or ``"velocities"`` (the angular one)
     :param max_steps: time limit of an episode; published: 200
+    :param reward_seen: whether the reward of the step before is seen, too
     :raises UsageError: when nothing is called ``observed``
     """
-    task = Part(PendulumEnv(), _entries(observed, PENDULUM))
+    whole = PendulumEnv()
+    task: gymnasium.Env[Vector, Any] = Part(whole, _entries(observed, PENDULUM))
+    if reward_seen:
+        lowest = math.pi**2 + 0.1 * whole.max_speed**2 + 0.001 * whole.max_torque**2
+        task = RewardSeen(task, -lowest, 0.0)
     return gymnasium.wrappers.TimeLimit(task, max_steps)
 
 
