@@ -96,7 +96,7 @@ bench-replay: setup ## prioritized replay beside cpprb and Tianshou
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python -W ignore tests/benchmarks/replay_speed.py --plot outputs/replay_scaling.svg
 
-DEMONSTRATIONS := outputs/demonstrations/unlock_pickup-bot-500.npz outputs/demonstrations/blocked_unlock_pickup-bot-100.npz
+DEMONSTRATIONS := outputs/demonstrations/unlock_pickup-bot-500.npz outputs/demonstrations/blocked_unlock_pickup-bot-500.npz
 KEY_CORRIDOR := outputs/demonstrations/key_corridor-bot-500.npz
 
 $(DEMONSTRATIONS) $(KEY_CORRIDOR): | $(DONE)  # <task>-bot-<episodes>.npz, the same bytes every time
