@@ -262,11 +262,12 @@ def main() -> None:
     print("arithmetic, every actor on a core of its own, one shard, as fast as everybody can:")
     for actors in (1, 4, 16, 64, 256):
         found = amounts(cost, actors)
+        share = found["updates_per_step"]
+        learned = f"one per {1 / share:,.0f} steps" if share > 0 else "no time for any"
         print(
             f"  {actors:4} actors: {found['steps_per_s']:9,.0f} steps/s in {found['messages_per_s']:7,.0f} messages/s; "
             f"learner's process {found['learner_busy']:5.0%} busy with them, {found['updates_per_s']:5.1f} updates/s, "
-            f"one per {1 / max(found['updates_per_step'], 1e-9):,.0f} steps; shard {found['shard_busy']:5.0%} busy; "
-            f"{found['mb_per_s']:6.1f} MB/s"
+            f"{learned}; shard {found['shard_busy']:5.0%} busy; {found['mb_per_s']:6.1f} MB/s"
         )
 
 
