@@ -137,8 +137,11 @@ def test_a_start_that_takes_too_long_is_tried_again_and_cleared_away(monkeypatch
 
     def too_long(**words: Any) -> None:
         folders.add(words["_temp_dir"])
-        sleep = [sys.executable, "-c", "import time; time.sleep(300)", words["_temp_dir"]]
-        left.append(subprocess.Popen(sleep))
+        sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(300)", words["_temp_dir"]]
+        left.append(subprocess.Popen(sleep, stdout=subprocess.PIPE))
+        assert left[-1].stdout is not None
+        with left[-1].stdout as said:
+            said.readline()  # its words stand in /proc only some time after it was started
         raise Exception("The current node timed out during startup.")
 
     monkeypatch.setattr(ray, "init", too_long)

@@ -21,13 +21,16 @@ class DirectQNetwork(QNetwork):
     def __init__(self, *args: Any, **words: Any) -> None:
         super().__init__(*args, **words)
         space = self.observation_space
-        scaled = self.normalize_images and isinstance(space, spaces.Box) and is_image_space(space)
-        self._only_cast = isinstance(space, spaces.Box) and not scaled
+        self._is_box = isinstance(space, spaces.Box)
+        self._scaled = self.normalize_images and self._is_box and is_image_space(space)
 
     def forward(self, obs: PyTorchObs) -> th.Tensor:
         """Return action values, ``(n, n_actions)``, of observations, ``(n, ...)``."""
-        if self._only_cast and isinstance(obs, th.Tensor):
-            values: th.Tensor = self.q_net(self.features_extractor(obs.float()))
+        if self._is_box and isinstance(obs, th.Tensor):
+            numbers = obs.to(th.float32, copy=self._scaled)
+            if self._scaled:
+                numbers.div_(255.0)  # in place: another batch of screens would have to be fetched from the system
+            values: th.Tensor = self.q_net(self.features_extractor(numbers))
             return values
         return super().forward(obs)
 
