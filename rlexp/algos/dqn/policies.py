@@ -29,7 +29,7 @@ class DirectQNetwork(QNetwork):
         if self._is_box and isinstance(obs, th.Tensor):
             numbers = obs.to(th.float32, copy=self._scaled)
             if self._scaled:
-                numbers.div_(255.0)  # in place: another batch of screens would have to be fetched from the system
+                numbers.div_(255.0)  # in place: a second batch of screens costs more than the division
             values: th.Tensor = self.q_net(self.features_extractor(numbers))
             return values
         return super().forward(obs)
