@@ -232,7 +232,9 @@ class Experiment:
         self._evaluations = record.JsonlWriter(self.folder / record.EVALUATIONS, files[record.EVALUATIONS])
         self._wandb = self._open_wandb()
         evaluator = make_evaluator(cfg)
-        self._budget = Budget(cfg.total_episodes, self._env_spec.metrics)
+        self._budget = Budget(
+            cfg.total_episodes, self._env_spec.metrics, sets_pace=cfg.total_timesteps is None
+        )
         if self._env_spec.periods:
             self._months = record.JsonlWriter(self.folder / record.PERIODS, files.get(record.PERIODS, 0))
             self._periods = Periods(self._budget, self._months.append)

@@ -143,12 +143,14 @@ def test_evaluation_does_not_change_training(rlexp, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algo", ["ppo", "lcpo"])
-def test_kill_and_resume_is_exact(tmp_path: Path, algo: str) -> None:
+@pytest.mark.parametrize(
+    ("algo", "budget"), [("ppo", ()), ("lcpo", ()), ("dqn", ("total_timesteps=null", "total_episodes=300"))]
+)
+def test_kill_and_resume_is_exact(tmp_path: Path, algo: str, budget: tuple[str, ...]) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     for folder in (undisturbed, disturbed):
         folder.mkdir()
-    words = (f"algo={algo}", *_DIALOGUES)
+    words = (f"algo={algo}", *_DIALOGUES, *budget)
     assert _start(undisturbed, *words).wait() == 0
     seen = -1
     for _ in range(2):
@@ -240,6 +242,22 @@ def test_many_runs_with_one_that_fails(rlexp, tmp_path: Path) -> None:
 def test_episode_budget_is_exact(rlexp, tmp_path: Path) -> None:
     assert rlexp(*CARTPOLE, "total_timesteps=null", "total_episodes=7").returncode == 0
     assert record.read_record(only_run(tmp_path))["episodes"] == 7
+
+
+def test_without_a_step_budget_exploration_follows_the_episodes(rlexp, tmp_path: Path) -> None:
+    words = (
+        "algo=dqn",
+        "env=gym",
+        "env.id=CartPole-v1",
+        "total_episodes=40",
+        "algo.exploration_fraction=0.5",
+    )
+    assert rlexp(*words, "evaluation.episodes=0", "logger=none").returncode == 0
+    rows = _rows(only_run(tmp_path) / record.METRICS)
+    rates = {row["episodes"]: row["rollout/exploration_rate"] for row in rows}
+    # From 1 to .05 over 20 episodes; a row is written at the end of an episode, before that one counts.
+    assert all(abs(rate - max(1 - 0.95 * (n - 1) / 20, 0.05)) < 0.06 for n, rate in rates.items()), rates
+    assert min(rates.values()) == pytest.approx(0.05)
 
 
 def test_evaluate_again(rlexp, tmp_path: Path) -> None:

@@ -15,11 +15,19 @@ class Budget(BaseCallback):
     :param total_episodes: episodes after which training stops; None: no such limit
     :param metrics: keys of an episode's last ``info`` to be averaged as ``rollout/<key>``
     :param window: episodes to average over
+    :param sets_pace: no budget of steps is given, so that exploration rates and the like follow the episodes
     """
 
-    def __init__(self, total_episodes: int | None, metrics: tuple[str, ...], window: int = 100) -> None:
+    def __init__(
+        self,
+        total_episodes: int | None,
+        metrics: tuple[str, ...],
+        window: int = 100,
+        sets_pace: bool = False,
+    ) -> None:
         super().__init__()
         self.total_episodes = total_episodes
+        self.sets_pace = sets_pace
         self.episodes = 0
         self.metrics = metrics
         self._recent: dict[str, deque[float]] = {metric: deque(maxlen=window) for metric in metrics}
@@ -48,6 +56,10 @@ class Budget(BaseCallback):
                 for key, values in self._recent.items():
                     if key in info:
                         values.append(float(info[key]))
+        if self.sets_pace and self.episodes and self.total_episodes is not None:
+            # Schedules of Stable-Baselines3 know steps alone: as many as the episodes so far let expect.
+            expected = self.num_timesteps * self.total_episodes // self.episodes
+            self.model._total_timesteps = max(expected, self.num_timesteps)
         return self.total_episodes is None or self.episodes < self.total_episodes
 
     def _on_rollout_end(self) -> None:

@@ -226,7 +226,7 @@ class Training:
         """Count steps and tell the callbacks what happened, as if the tasks stood side by side here."""
         model = self.model
         model.num_timesteps += report.steps
-        model._update_current_progress_remaining(model.num_timesteps, self._total)
+        model._update_current_progress_remaining(model.num_timesteps, model._total_timesteps)
         model._on_step()
         for events in report.events or [[]]:
             dones, infos = self._side_by_side(actor, events)
