@@ -77,7 +77,7 @@ fidelity: setup ## the restaurant task against the published yardsticks
 energy-fidelity: setup ## the data centre: controllers on the EnergyPlus engine, and our model of it beside the engine
 	$(BIN)/rlexp report datacenter_fidelity --strict
 
-energy: setup ## Biemann et al. 2021: five agents cool a data centre on EnergyPlus (days of one core)
+energy: setup ## Biemann et al. 2021: five agents cool a data centre on EnergyPlus (two and a half hours of one core)
 	$(BIN)/rlexp sweep energy
 	$(BIN)/rlexp report energy
 

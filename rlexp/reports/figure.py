@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BANDS = "line: mean over seeds; band: ± 1 standard deviation; faint: every seed"
 REFERENCES = "; open marker: the paper's value"
+_MOST_INSIDE = 5  # rows whose names still fit into a panel beside its lines
 
 
 def draw_curves(sweep: Sweep, found: Collection, stem: Path) -> list[Path]:
@@ -38,6 +39,12 @@ def draw_curves(sweep: Sweep, found: Collection, stem: Path) -> list[Path]:
                 _panel(one, sweep, sweep.panels[place], found)
             else:
                 one.set_axis_off()
+        shown = {panel.rows for panel in sweep.panels}
+        if len(sweep.panels) > 1 and len(shown) == 1 and len(_labels(sweep, sweep.panels[0])) > _MOST_INSIDE:
+            figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="outside right upper")
+        else:
+            for one in axes[: len(sweep.panels)]:
+                one.legend(fontsize=7.5, loc="best")
         style.frame(figure, sweep.title, caption(sweep))
         return style.save(figure, stem)
 
@@ -48,7 +55,7 @@ def caption(sweep: Sweep) -> str:
 
 
 def _panel(axes: Axes, sweep: Sweep, panel: Panel, found: Collection) -> None:
-    labels = panel.rows or tuple(row.label for row in sweep.rows)
+    labels = _labels(sweep, panel)
     order = _order(sweep)
     factor = UNITS[panel.unit]
     low, high, negative = math.inf, 0.0, False
@@ -98,7 +105,10 @@ def _panel(axes: Axes, sweep: Sweep, panel: Panel, found: Collection) -> None:
         axes.set_ylim(0, 100)
     elif not negative:
         axes.set_ylim(bottom=0)
-    axes.legend(fontsize=7.5, loc="best")
+
+
+def _labels(sweep: Sweep, panel: Panel) -> tuple[str, ...]:
+    return tuple(panel.rows) or tuple(row.label for row in sweep.rows)
 
 
 def _curves(runs: Sequence[Run], panel: Panel) -> tuple[Array, Array]:
@@ -123,7 +133,7 @@ def curves_as_csv(sweep: Sweep, found: Collection) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(("panel", "row", "metric", "unit", "x", "n", "expected", "mean", "std", "values"))
     for panel in sweep.panels:
-        for label in panel.rows or tuple(row.label for row in sweep.rows):
+        for label in _labels(sweep, panel):
             x, stacked = _curves(found.runs.get(label, []), panel)
             for place, values in zip(x, stacked.T * UNITS[panel.unit], strict=True):
                 std = f"{values.std(ddof=1):.10g}" if len(values) > 1 else ""

@@ -23,6 +23,20 @@ def test_files_and_numbers(place: Place) -> None:
     assert "<dc:date>" not in svg
 
 
+def test_many_rows_are_named_once_beside_the_panels(place: Place) -> None:
+    def legends() -> int:
+        place.report("curves")
+        return (place.outputs / "reports" / "curves" / "curves.svg").read_text().count('<g id="legend_')
+
+    path, rows = place.sweeps / "curves.yaml", place.sweeps / "small.yaml"
+    path.write_text(path.read_text().replace(", rows: [PPO]}", "}"))
+    place.fill()
+    assert legends() == 2
+    more = "".join(f"  - {{label: P{k}, overrides: [algo=ppo, algo.gamma=0.9{k}]}}\n" for k in range(4))
+    rows.write_text(rows.read_text().replace("runs:\n", "runs:\n" + more))
+    assert legends() == 1
+
+
 def test_sensitivity(place: Place) -> None:
     place.fill()
     place.report("curves")
