@@ -376,6 +376,7 @@ class Experiment:
             project=cfg.logger.project,
             entity=cfg.logger.entity,
             tags=list(cfg.tags),
+            metadata=cfg.logger.metadata,
         )
 
 

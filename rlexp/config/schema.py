@@ -59,6 +59,7 @@ class LoggerConfig:
     project: str = given()
     entity: Optional[str] = given()
     tensorboard: bool = given()
+    metadata: bool = False  # not in the configs of older runs
 
 
 @dataclass

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
 from rlexp.errors import UsageError
+
+# What the client would otherwise find out about the machine by itself.
+_ANONYMOUS: dict[str, Any] = {"host": "", "username": "", "email": "", "program": "rlexp"}
 
 
 class WandbSink:
@@ -17,6 +21,7 @@ class WandbSink:
     :param run_id: the same for every attempt of a run, so that all of them sync into one
     :param config: the complete resolved config
     :param group: everything that is the same but the seed
+    :param metadata: whether W&B also stores the command line, paths, host, user, git commit and installed packages
     """
 
     def __init__(
@@ -30,17 +35,34 @@ class WandbSink:
         project: str,
         entity: str | None,
         tags: list[str],
+        metadata: bool = False,
     ) -> None:
         os.environ.setdefault("WANDB_SILENT", "true")
+        if mode != "online":
+            # The client's telemetry has no setting; its processes read this variable when they start.
+            os.environ["WANDB_ERROR_REPORTING"] = "false"
         import wandb
 
-        settings = wandb.Settings(console="off", silent=True, x_disable_stats=True)
+        settings = wandb.Settings(
+            console="off",
+            silent=True,
+            # No link of W&B's lies in the run folder; links there are not followed anyway.
+            symlink=False,
+            x_disable_stats=True,
+            x_disable_meta=not metadata,
+            x_disable_machine_info=not metadata,
+            x_save_requirements=metadata,
+            disable_git=not metadata,
+            disable_job_creation=True,
+            save_code=False,
+            **({} if metadata else _ANONYMOUS),
+        )
         try:
             self._run = wandb.init(
                 mode="online" if mode == "online" else "offline",
                 dir=str(folder),
                 id=run_id,
-                config=config,
+                config={key: value for key, value in config.items() if metadata or key != "output_dir"},
                 group=group,
                 name=name,
                 job_type="train",
@@ -73,4 +95,8 @@ class WandbSink:
     def close(self, final: dict[str, Any], exit_code: int) -> None:
         """Write the final numbers as the summary and end the W&B run."""
         self._run.summary.update({f"final/{key}": value for key, value in final.items()})
+        logs = Path(self._run.settings.log_user).parent
         self._run.finish(exit_code=exit_code)
+        # A run folder holds no link that leaves it: this one leads to the user's cache.
+        with contextlib.suppress(OSError):
+            (logs / "debug-core.log").unlink()
