@@ -200,8 +200,14 @@ class MemorySAC(SAC):
         loss.backward()  # type: ignore[no-untyped-call]
         self.ent_coef_optimizer.step()
 
-    def _step(self, module: Any) -> None:
-        """Clip the gradients of a module and take a step."""
+    def _descend(self, module: Any, loss: th.Tensor) -> None:
+        """Take one step of a module's optimizer on a loss, with its gradient clipped.
+
+        The loss has to be computed after the last step of every network in its graph: a step changes weights in place,
+        and a backward pass through them would mix old activations with new weights.
+        """
+        module.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
         if np.isfinite(self.max_grad_norm):
             th.nn.utils.clip_grad_norm_(module.parameters(), self.max_grad_norm)
         module.optimizer.step()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ def test_losses_are_those_of_a_loop_over_steps(shared: bool) -> None:
     th.manual_seed(5)
     noise = th.randn(8, 12, 2)
     th.manual_seed(5)
-    policy_loss, value_loss, log_probs = model.losses(batch, model._ent_coef())
+    actions, log_probs = model.sample_actions(batch)
+    value_loss = model.critic_loss(batch, actions, log_probs, model._ent_coef())
+    policy_loss = model.actor_loss(batch, actions, log_probs, model._ent_coef())
     with th.no_grad():
         actor_terms, critic_terms = _by_steps(model, batch, noise, log_probs, shared)
     assert value_loss.item() == pytest.approx(np.mean(critic_terms), rel=1e-4)
@@ -119,16 +122,73 @@ def test_gradients_go_where_they_belong() -> None:
     model = build()
     model.learn(60)
     batch = model.replay_buffer.windows(6)
-    policy_loss, value_loss, _ = model.losses(batch, model._ent_coef())
+    actions, log_probs = model.sample_actions(batch)
+    value_loss = model.critic_loss(batch, actions, log_probs, model._ent_coef())
+    policy_loss = model.actor_loss(batch, actions, log_probs, model._ent_coef())
     for loss, mine, others in (
-        (policy_loss, model.actor, (model.critic, model.critic_target)),
         (value_loss, model.critic, (model.actor, model.critic_target)),
+        (policy_loss, model.actor, (model.critic, model.critic_target)),
     ):
         model.policy.zero_grad()
         loss.backward()
         assert all(p.grad is not None and p.grad.any() for p in mine.parameters())
         assert not any(p.grad is not None and p.grad.any() for net in others for p in net.parameters())
     assert all(p.requires_grad for p in model.critic.parameters())
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_update_is_that_of_sac_written_out(shared: bool) -> None:
+    """Entropy coefficient, critics, then the actor against the new critics, with an optimizer that is not fused."""
+    lr, gamma, tau = 0.1, 0.9, 0.05
+    nets = {"shared_critic_lstm": shared, "optimizer_class": th.optim.SGD}
+    model = build(policy_kwargs=nets, gamma=gamma, tau=tau, learning_rate=lr, max_grad_norm=np.inf)
+    model.learn(60)
+    batch = model.replay_buffer.windows(5)
+    model.replay_buffer.windows = lambda *_, **__: batch  # type: ignore[method-assign, assignment]
+    actor, critic, target = (copy.deepcopy(net) for net in (model.actor, model.critic, model.critic_target))
+    assert model.log_ent_coef is not None
+    alpha = model.log_ent_coef.detach().exp()
+    th.manual_seed(9)
+    noise = th.randn(8, 5, 2)
+    th.manual_seed(9)
+    model.train(1, 5)
+
+    seen, past = batch.observations, batch.previous_actions
+    mean, log_std, _ = actor(seen, past)
+    normal = th.distributions.Normal(mean, log_std.exp())
+    raw = mean + log_std.exp() * noise
+    actions = th.tanh(raw)
+    log_pi = (normal.log_prob(raw) - th.log(1 - actions.square() + 1e-12)).sum(-1)
+    count = batch.mask.sum()
+    with th.no_grad():
+        following = th.minimum(*target(target.remember(seen, past), seen, actions))[1:] - alpha * log_pi[1:]
+        y = batch.rewards + gamma * (1 - batch.terminals) * following
+
+    def descend(net: th.nn.Module, loss: th.Tensor) -> None:
+        gradients = th.autograd.grad(loss, list(net.parameters()), retain_graph=True)
+        with th.no_grad():
+            for parameter, gradient in zip(net.parameters(), gradients, strict=True):
+                parameter -= lr * gradient
+
+    old = [parameter.clone() for parameter in critic.parameters()]
+    done = critic(critic.remember(seen[:-1], past[:-1]), seen[:-1], batch.actions)
+    descend(critic, sum((0.5 * (q - y).square() * batch.mask).sum() / count for q in done))
+    # The bias of the first critic's last layer moves by the mean TD error: the gradient by hand.
+    bias = model.critic.values[0].head[-1].bias
+    name = next(k for k, parameter in enumerate(model.critic.parameters()) if parameter is bias)
+    by_hand = (((done[0] - y) * batch.mask).sum() / count).detach()
+    assert th.allclose(bias, old[name] - lr * by_hand, atol=1e-6)
+    with th.no_grad():
+        history = critic.remember(seen[:-1], past[:-1])
+    rated = th.minimum(*critic(history, seen[:-1], actions[:-1]))
+    descend(actor, ((alpha * log_pi[:-1] - rated) * batch.mask).sum() / count)
+    for found, wanted in ((model.critic, critic), (model.actor, actor)):
+        for parameter, expected in zip(found.parameters(), wanted.parameters(), strict=True):
+            assert th.allclose(parameter, expected, atol=1e-6)
+    for parameter, before, new in zip(
+        model.critic_target.parameters(), target.parameters(), critic.parameters(), strict=True
+    ):
+        assert th.allclose(parameter, (1 - tau) * before + tau * new, atol=1e-6)
 
 
 def test_acting_step_by_step_is_the_sequence() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -162,7 +163,9 @@ def test_rl_losses_are_those_of_a_loop_over_steps(positions: str, nets: dict[str
     th.manual_seed(2)
     noise = th.randn(k_places, 12, 2)
     th.manual_seed(2)
-    policy_loss, value_loss, log_probs, _ = model.losses(batch, window, latents, th.tensor(0.2))
+    rl = model.rl_batch(batch, window, latents)
+    log_probs = rl.log_probs
+    value_loss, policy_loss = model.critic_loss(rl, th.tensor(0.2)), model.actor_loss(rl, th.tensor(0.2))
     actor_terms, critic_terms = [], []
     with th.no_grad():
         for k, steps in enumerate(rows):
@@ -249,13 +252,77 @@ def test_no_gradient_of_actor_or_critics_reaches_the_model() -> None:
     assert all(p.grad is not None and p.grad.any() for p in model.latent.parameters())
     for others in (model.actor, model.critic, model.critic_target):
         assert all(p.grad is None for p in others.parameters())
-    losses = model.losses(batch, window, beliefs.z2.detach(), th.tensor(0.1))
-    for loss, mine, other in ((losses[0], model.actor, model.critic), (losses[1], model.critic, model.actor)):
+    rl = model.rl_batch(batch, window, beliefs.z2.detach())
+    value_loss, policy_loss = model.critic_loss(rl, th.tensor(0.1)), model.actor_loss(rl, th.tensor(0.1))
+    for loss, mine, other in (
+        (value_loss, model.critic, model.actor),
+        (policy_loss, model.actor, model.critic),
+    ):
         model.policy.zero_grad()
         loss.backward()
         assert all(p.grad is not None and p.grad.any() for p in mine.parameters())
         for net in (other, model.latent, model.critic_target):
             assert all(p.grad is None for p in net.parameters())
+
+
+@pytest.mark.parametrize("positions", ["last", "all"])
+@pytest.mark.parametrize("kind", ["v", "q_target"])
+def test_an_update_is_that_of_sac_written_out(kind: str, positions: str) -> None:
+    """The model, then critics, then the actor against the new critics, with an optimizer that is not fused."""
+    lr, gamma = 0.1, 0.9
+    nets = {"critic_kind": kind, "optimizer_class": th.optim.SGD}
+    model = build(rl_positions=positions, nets=nets, gamma=gamma, learning_rate=lr, ent_coef=0.2)
+    model.learn(STEPS)
+    batch, _ = drawn(model)
+    model.replay_buffer.windows = lambda *_, **__: batch  # type: ignore[method-assign, assignment]
+    latent, actor, critic, target = (
+        copy.deepcopy(net) for net in (model.latent, model.actor, model.critic, model.critic_target)
+    )
+    state = th.get_rng_state()
+    model.train(1, 12)
+    th.set_rng_state(state)
+
+    window = model._window(batch)
+    with th.no_grad():  # the draws of the model's step, with the weights it had
+        observations, _ = latent.in_units(window.observations, window.rewards.unsqueeze(-1))
+        latents = latent.infer(observations, window.actions).z2
+    here = th.arange(4).unsqueeze(1).expand(-1, 12) if positions == "all" else (window.lengths - 1)[None]
+    mask = window.mask if positions == "all" else th.ones(1, 12)
+    columns = th.arange(12)
+    places = here if kind == "v" else th.cat([here, here + 1])
+    stacks = actor.stack(batch)[batch.before + places, columns]
+    mean, log_std = actor(stacks)
+    raw = mean + log_std.exp() * th.randn_like(mean)
+    actions = th.tanh(raw)
+    log_pi = (Normal(mean, log_std.exp()).log_prob(raw) - th.log(1 - actions.square() + 1e-12)).sum(-1)
+    k = len(here)
+    now, after = latents[here, columns], latents[here + 1, columns]
+
+    def mean_of(values: th.Tensor) -> th.Tensor:
+        return (values * mask).sum() / mask.sum()
+
+    with th.no_grad():
+        if kind == "v":
+            following = target(after).squeeze(-1)
+        else:
+            following = th.minimum(*target(after, actions[k:])) - 0.2 * log_pi[k:]
+        y = window.rewards[here, columns] + gamma * (1 - window.terminals[here, columns]) * following
+        v = th.minimum(*critic(now, actions[:k])) - 0.2 * log_pi[:k]
+    loss = sum(mean_of(0.5 * (q - y).square()) for q in critic(now, window.actions[here, columns]))
+    if critic.value is not None:
+        loss = loss + mean_of(0.5 * (critic.value(now).squeeze(-1) - v).square())
+
+    def descend(net: th.nn.Module, loss: Any) -> None:
+        gradients = th.autograd.grad(loss, list(net.parameters()), retain_graph=True)
+        with th.no_grad():
+            for parameter, gradient in zip(net.parameters(), gradients, strict=True):
+                parameter -= lr * gradient
+
+    descend(critic, loss)
+    descend(actor, mean_of(0.2 * log_pi[:k] - th.minimum(*critic(now, actions[:k]))))
+    for found, wanted in ((model.critic, critic), (model.actor, actor)):
+        for parameter, expected in zip(found.parameters(), wanted.parameters(), strict=True):
+            assert th.allclose(parameter, expected, atol=2e-6)
 
 
 def test_an_update_changes_the_model_by_its_own_loss_alone() -> None:

@@ -20,8 +20,8 @@ class SACLSTM(MemorySAC):
     """SAC with LSTMs: ``SACLSTM("MlpPolicy", env).learn(10_000)``; defaults are those of Biemann et al. 2021.
 
     Every network has a memory of its own, which begins at zero with the window, or at the beginning of the
-    burn-in; no state is stored. All losses of an update are taken at the same parameters, so that one pass of
-    every LSTM serves all of them.
+    burn-in; no state is stored. An update goes in the order of Stable-Baselines3's SAC: entropy coefficient, critics,
+    then the actor against the critics just updated.
 
     :param policy: "MlpPolicy", or a subclass of :class:`SACLSTMPolicy`
     :param env: actions and observations in one vector each
@@ -82,12 +82,12 @@ class SACLSTM(MemorySAC):
         for _ in range(gradient_steps):
             batch = self.replay_buffer.windows(batch_size, env=self._vec_normalize_env)
             ent_coef = self._ent_coef()
-            policy_loss, value_loss, log_probs = self.losses(batch, ent_coef)
-            for module, loss in ((self.critic, value_loss), (self.actor, policy_loss)):
-                module.optimizer.zero_grad()  # type: ignore[union-attr]
-                loss.backward()  # type: ignore[no-untyped-call]
-                self._step(module)
-            self._learn_ent_coef(log_probs, batch.mask)
+            actions, log_probs = self.sample_actions(batch)
+            self._learn_ent_coef(log_probs[:-1], batch.mask)
+            value_loss = self.critic_loss(batch, actions, log_probs, ent_coef)
+            self._descend(self.critic, value_loss)
+            policy_loss = self.actor_loss(batch, actions, log_probs, ent_coef)
+            self._descend(self.actor, policy_loss)
             self._follow(self.critic, self.critic_target)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -95,23 +95,47 @@ class SACLSTM(MemorySAC):
         self.logger.record_mean("train/actor_loss", policy_loss.item())
         self.logger.record_mean("train/critic_loss", value_loss.item())
 
-    def losses(self, batch: Windows, ent_coef: th.Tensor) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Return the actor's loss, the critics' loss, and the log-densities of the actions drawn, ``(T, n)``.
+    def sample_actions(self, batch: Windows) -> tuple[th.Tensor, th.Tensor]:
+        """Draw the actor's action at every observation of some windows.
+
+        One draw serves both losses: as the step's own action and as the one that follows the step before.
+
+        :param batch: windows of the buffer, ``T`` steps and ``T + 1`` observations
+        :return: actions, ``(T + 1, n, action_dim)``, and their log-densities, ``(T + 1, n)``
+        """
+        mean, log_std, _ = self.actor(batch.observations, batch.previous_actions)
+        return squashed_gaussian(mean, log_std, th.randn_like(mean))
+
+    def critic_loss(
+        self, batch: Windows, actions: th.Tensor, log_probs: th.Tensor, ent_coef: th.Tensor
+    ) -> th.Tensor:
+        """Return the critics' loss; its gradient reaches the critics alone.
 
         :param batch: windows of the buffer
+        :param actions: of :meth:`sample_actions`; likewise ``log_probs``
         :param ent_coef: the entropy coefficient
         """
-        seen, done = batch.observations, batch.previous_actions
-        mean, log_std, _ = self.actor(seen, done)
-        # One draw at every step serves both losses: as the step's own action and as the one after the step before.
-        drawn, log_probs = squashed_gaussian(mean, log_std, th.randn_like(mean))
+        observations, previous_actions = batch.observations, batch.previous_actions
         with th.no_grad():
-            following = self.critic_target(self.critic_target.remember(seen, done), seen, drawn)
+            history = self.critic_target.remember(observations, previous_actions)
+            following = self.critic_target(history, observations, actions)
             values = soft_values(following, log_probs, ent_coef)[1:]
             targets = soft_targets(batch.rewards, batch.terminals, self.gamma, values)
-        now, log_probs = seen[:-1], log_probs[:-1]
-        known = self.critic.remember(now, done[:-1])
-        value_loss = critic_loss(self.critic(known, now, batch.actions), targets, batch.mask)
+        history = self.critic.remember(observations[:-1], previous_actions[:-1])
+        return critic_loss(self.critic(history, observations[:-1], batch.actions), targets, batch.mask)
+
+    def actor_loss(
+        self, batch: Windows, actions: th.Tensor, log_probs: th.Tensor, ent_coef: th.Tensor
+    ) -> th.Tensor:
+        """Return the actor's loss against the critics as they stand; its gradient reaches the actor alone.
+
+        :param batch: windows of the buffer
+        :param actions: of :meth:`sample_actions`; likewise ``log_probs``
+        :param ent_coef: the entropy coefficient
+        """
+        observations = batch.observations[:-1]
+        with th.no_grad():
+            history = self.critic.remember(observations, batch.previous_actions[:-1])
         with frozen(self.critic):
-            rated = self.critic((known[0].detach(), known[1].detach()), now, drawn[:-1])
-        return actor_loss(rated, log_probs, ent_coef, batch.mask), value_loss, log_probs
+            action_values = self.critic(history, observations, actions[:-1])
+        return actor_loss(action_values, log_probs[:-1], ent_coef, batch.mask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch as th
@@ -32,11 +32,33 @@ _CHOICES = {
 _LEE_STD = math.sqrt(0.1)
 
 
+class RLBatch(NamedTuple):
+    """What actor and critics learn from: ``K`` steps of each of ``n`` windows."""
+
+    latents: th.Tensor
+    """As critics see them, ``(K, n, latent_dim)``; likewise ``next_latents``."""
+    next_latents: th.Tensor
+    actions: th.Tensor
+    """Those that were taken, ``(K, n, action_dim)``."""
+    rewards: th.Tensor
+    """``(K, n)``; likewise ``terminals`` and ``mask``, which steps count (None: all)."""
+    terminals: th.Tensor
+    mask: th.Tensor | None
+    drawn: th.Tensor
+    """The actor's own actions, ``(K, n, action_dim)``, with a gradient."""
+    log_probs: th.Tensor
+    """Of the actor's own actions, ``(K, n)``."""
+    next_drawn: th.Tensor
+    """The actor's own actions one step later; empty where the critics learn a state value."""
+    next_log_probs: th.Tensor
+
+
 class SLAC(MemorySAC):
     """Stochastic latent actor-critic (Lee et al. 2020): ``SLAC("MlpPolicy", env).learn(10_000)``.
 
-    Sizes are those of Biemann et al. 2021. An update draws windows, takes a step on the latent model, and one on actor
-    and critics with the latent states that the model's step had inferred; no gradient of theirs reaches the model.
+    Sizes are those of Biemann et al. 2021. An update draws windows, takes a step on the latent model, then, with the
+    latent states that the model's step had inferred, one on the entropy coefficient, the critics and the actor, in that
+    order as in Stable-Baselines3's SAC; no gradient of theirs reaches the model.
 
     :param policy: "MlpPolicy", or a subclass of :class:`SLACPolicy`
     :param env: actions and observations in one vector each
@@ -145,12 +167,12 @@ class SLAC(MemorySAC):
             model_loss, beliefs = self._train_model(window)
             latents = (beliefs.z if self.policy.both_levels else beliefs.z2).detach()
             ent_coef = self._ent_coef()
-            policy_loss, value_loss, log_probs, mask = self.losses(batch, window, latents, ent_coef)
-            for module, loss in ((self.critic, value_loss), (self.actor, policy_loss)):
-                module.optimizer.zero_grad()  # type: ignore[union-attr]
-                loss.backward()  # type: ignore[no-untyped-call]
-                self._step(module)
-            self._learn_ent_coef(log_probs, mask)
+            rl = self.rl_batch(batch, window, latents)
+            self._learn_ent_coef(rl.log_probs, rl.mask)
+            value_loss = self.critic_loss(rl, ent_coef)
+            self._descend(self.critic, value_loss)
+            policy_loss = self.actor_loss(rl, ent_coef)
+            self._descend(self.actor, policy_loss)
             self._follow(self.critic if self.critic.value is None else self.critic.value, self.critic_target)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -188,9 +210,7 @@ class SLAC(MemorySAC):
         weight = min(1.0, self._model_updates / max(1, self.divergence_warmup))
         loss, beliefs = self.model_loss(window, weight)
         self._model_updates += 1
-        self.latent.optimizer.zero_grad()  # type: ignore[union-attr]
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._step(self.latent)
+        self._descend(self.latent, loss)
         return loss, beliefs
 
     def model_loss(self, window: Windows, divergence_weight: float = 1.0) -> tuple[th.Tensor, Beliefs]:
@@ -217,15 +237,12 @@ class SLAC(MemorySAC):
             return han_loss(*parts, self.policy.observation_dim, self.latent.z1_dim), beliefs
         return elbo_loss(*parts, divergence_weight), beliefs
 
-    def losses(
-        self, batch: Windows, window: Windows, latents: th.Tensor, ent_coef: th.Tensor
-    ) -> tuple[th.Tensor, th.Tensor, th.Tensor, th.Tensor | None]:
-        """Return the actor's loss, the critics' loss, log-densities of the actions drawn, and which of them count.
+    def rl_batch(self, batch: Windows, window: Windows, latents: th.Tensor) -> RLBatch:
+        """Return what actor and critics learn from, with the actor's actions drawn.
 
         :param batch: windows with what went before them
         :param window: without
         :param latents: what critics see of the latent states, ``(length + 1, n, ...)``
-        :param ent_coef: the entropy coefficient
         """
         mask: th.Tensor | None
         if self.rl_positions == "last":
@@ -233,28 +250,53 @@ class SLAC(MemorySAC):
         else:
             here = th.arange(self.length, device=latents.device).unsqueeze(1).expand(-1, len(window.lengths))
             mask = window.mask
-        learns_value = self.critic.value is not None
         # With a state value the actions after the next observation are not needed.
-        places = here if learns_value else th.cat([here, here + 1])
+        places = here if self.critic.value is not None else th.cat([here, here + 1])
         mean, log_std = self._heads(batch, places)
         drawn, log_probs = squashed_gaussian(mean, log_std, th.randn_like(mean))
-        n = len(here)
-        now, then = at(latents, here), at(latents, here + 1)
-        with frozen(self.critic):
-            rated = self.critic(now, drawn[:n])
+        k = len(here)
+        return RLBatch(
+            latents=at(latents, here),
+            next_latents=at(latents, here + 1),
+            actions=at(window.actions, here),
+            rewards=at(window.rewards, here),
+            terminals=at(window.terminals, here),
+            mask=mask,
+            drawn=drawn[:k],
+            log_probs=log_probs[:k],
+            next_drawn=drawn[k:],
+            next_log_probs=log_probs[k:],
+        )
+
+    def critic_loss(self, rl: RLBatch, ent_coef: th.Tensor) -> th.Tensor:
+        """Return the critics' loss; its gradient reaches the critics alone.
+
+        :param rl: of :meth:`rl_batch`
+        :param ent_coef: the entropy coefficient
+        """
         with th.no_grad():
-            if learns_value:
-                following = self.critic_target(then).squeeze(-1)
+            if self.critic.value is not None:
+                following = self.critic_target(rl.next_latents).squeeze(-1)
             else:
-                following = soft_values(self.critic_target(then, drawn[n:]), log_probs[n:], ent_coef)
-            targets = soft_targets(
-                at(window.rewards, here), at(window.terminals, here), self.gamma, following
-            )
-        value_loss = critic_loss(self.critic(now, at(window.actions, here)), targets, mask)
-        if self.critic.value is not None:
-            wanted = soft_values(rated, log_probs, ent_coef).detach()
-            value_loss = value_loss + critic_loss((self.critic.value(now).squeeze(-1),), wanted, mask)
-        return actor_loss(rated, log_probs[:n], ent_coef, mask), value_loss, log_probs[:n], mask
+                next_values = self.critic_target(rl.next_latents, rl.next_drawn)
+                following = soft_values(next_values, rl.next_log_probs, ent_coef)
+            targets = soft_targets(rl.rewards, rl.terminals, self.gamma, following)
+        loss = critic_loss(self.critic(rl.latents, rl.actions), targets, rl.mask)
+        if self.critic.value is None:
+            return loss
+        with th.no_grad():
+            values = soft_values(self.critic(rl.latents, rl.drawn), rl.log_probs, ent_coef)
+        return loss + critic_loss((self.critic.value(rl.latents).squeeze(-1),), values, rl.mask)
+
+    def actor_loss(self, rl: RLBatch, ent_coef: th.Tensor) -> th.Tensor:
+        """Return the actor's loss against the critics as they stand; its gradient reaches the actor alone.
+
+        :param rl: of :meth:`rl_batch`
+        :param ent_coef: the entropy coefficient
+        """
+        with frozen(self.critic):
+            action_values = self.critic(rl.latents, rl.drawn)
+        return actor_loss(action_values, rl.log_probs, ent_coef, rl.mask)
 
     def _heads(self, batch: Windows, places: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
         """Return mean and ``log σ`` in some places of the windows, ``(K, n, action_dim)`` each."""
