@@ -243,6 +243,7 @@ class Experiment:
             self._budget,
             cfg.evaluation.every_episodes,
             cfg.evaluation.every_timesteps,
+            cfg.total_timesteps,
             self._take_evaluation,
         )
         exit_code = 1

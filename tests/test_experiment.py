@@ -17,6 +17,7 @@ import pytest
 import torch as th
 
 from rlexp import record
+from rlexp.cli import main
 from tests.conftest import CARTPOLE, environment, only_run
 
 _LONG = (
@@ -101,6 +102,33 @@ def test_the_run_folder(rlexp, tmp_path: Path) -> None:
     assert [row["timesteps"] for row in metrics] == list(range(64, 513, 64))
     assert all("episodes" in row for row in metrics) and "train/loss" in metrics[-1]
     assert (folder / "model.zip").is_file() and "n_steps: 64" in (folder / "config.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("algo", "options"),
+    [("ppo", ("algo.n_steps=64",)), ("a2c", ("algo.n_steps=8",)), ("sac", ("algo.learning_starts=20",))],
+)
+@pytest.mark.parametrize("total", [256, 300])
+def test_the_recorded_evaluation_is_of_the_saved_weights(
+    tmp_path: Path, algo: str, options: tuple[str, ...], total: int
+) -> None:
+    task = ("env=gym", "env.id=Pendulum-v1", "logger=none", "evaluation.episodes=2")
+    budget = (
+        f"total_timesteps={total}",
+        f"evaluation.every_timesteps={total // 4}",
+        "algo.learning_rate=0.01",
+    )
+    assert main([f"algo={algo}", *task, *budget, *options, f"output_dir={tmp_path}"]) == 0
+    folder = only_run(tmp_path)
+    entry = record.read_record(folder)
+    rows = record.read_jsonl(folder / record.EVALUATIONS)
+    assert entry["evaluation"] == rows[-1] and len({row["timesteps"] for row in rows}) == len(rows)
+    assert main(["evaluate", str(folder)]) == 0
+    (again,) = record.read_jsonl(folder / "evaluated.jsonl")
+    clocks = {"wall_s", "timesteps", "episodes"}
+    assert {key: value for key, value in rows[-1].items() if key not in clocks} == {
+        key: value for key, value in again.items() if key not in {*clocks, "overrides", "at"}
+    }
 
 
 def test_the_same_words_again(rlexp, tmp_path: Path) -> None:

@@ -12,12 +12,16 @@ from rlexp.evaluation import Evaluator
 
 
 class Evaluate(BaseCallback):
-    """Runs the evaluator at exact episode counts.
+    """Runs the evaluator at exact counts of episodes or steps.
+
+    An algorithm updates once more after the last step of its budget, so that an evaluation which is due at that step
+    waits for :meth:`evaluate` at the end of the run: the last row is of exactly the weights that the run leaves.
 
     :param evaluator: plays the evaluation episodes
     :param budget: counts episodes; must come first in the list of callbacks
     :param every_episodes: after every so many episodes, None: never by episodes
     :param every_timesteps: after every so many steps, None: never by steps
+    :param total_timesteps: step budget of the run, None: only episodes are limited
     :param sink: takes each row
     """
 
@@ -27,6 +31,7 @@ class Evaluate(BaseCallback):
         budget: Budget,
         every_episodes: int | None,
         every_timesteps: int | None,
+        total_timesteps: int | None,
         sink: Callable[[dict[str, Any]], None],
     ) -> None:
         super().__init__()
@@ -35,22 +40,27 @@ class Evaluate(BaseCallback):
         self._evaluator = evaluator
         self._budget = budget
         self._every = (every_episodes, every_timesteps)
+        self._total_timesteps = total_timesteps
         self._done = [0, 0]
+        self._n_updates: int | None = None  # of the model when it was last evaluated
         self._sink = sink
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint must keep."""
-        return {"last": self.last, "done": self._done, "wall_s": self.wall_s}
+        return {"last": self.last, "done": self._done, "wall_s": self.wall_s, "n_updates": self._n_updates}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what :meth:`state` returned."""
         self.last, self._done, self.wall_s = state["last"], list(state["done"]), state["wall_s"]
+        self._n_updates = state.get("n_updates")
 
     def evaluate(self) -> dict[str, Any]:
-        """Evaluate now, unless that has just been done."""
+        """Evaluate now, unless the last row is of this position and of these weights already."""
         position = {"episodes": self._budget.episodes, "timesteps": self.num_timesteps}
-        if self.last is not None and all(self.last[key] == value for key, value in position.items()):
+        same_place = self.last is not None and all(self.last[key] == value for key, value in position.items())
+        if self.last is not None and same_place and self._n_updates == self.model._n_updates:
             return self.last
+        self._n_updates = self.model._n_updates
         self.last = {**position, **self._evaluator.evaluate(self.model)}
         self.wall_s += self.last["wall_s"]
         self._sink(self.last)
@@ -64,6 +74,7 @@ class Evaluate(BaseCallback):
             if every is not None and count // every > self._done[index]:
                 self._done[index] = count // every
                 due = True
-        if due:
+        is_last = self._total_timesteps is not None and self.num_timesteps >= self._total_timesteps
+        if due and not is_last:
             self.evaluate()
         return True
