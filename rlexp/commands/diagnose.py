@@ -17,6 +17,7 @@ from rlexp.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from hydra._internal.hydra import Hydra
+    from hydra.core.config_loader import ConfigLoader
 
 
 def explain(error: Exception, hydra: Hydra, overrides: Sequence[str]) -> UsageError:
@@ -44,23 +45,26 @@ def explain(error: Exception, hydra: Hydra, overrides: Sequence[str]) -> UsageEr
     try:
         base = _compose(hydra, groups)
     except Exception as cause:
-        return UsageError(_first_line(cause))
+        return UsageError(first_line(cause))
     for override in known:
         problem = None if _is_group(hydra, override) else _value_problem(base, override)
         if problem:
             return UsageError(problem)
-    return UsageError(_first_line(error))
+    return UsageError(first_line(error))
 
 
-def parse(word: str) -> Override:
+def parse(word: str, config_loader: ConfigLoader | None = None) -> Override:
     """Parse one ``key=value``.
 
+    :param config_loader: knows the options of a group, so that ``algo=glob(r2*)`` can be enumerated
     :raises UsageError: when it is none
     """
     try:
-        return OverridesParser.create().parse_override(word)
+        override = OverridesParser.create().parse_override(word)
+        override.config_loader = config_loader
+        return override
     except HydraException as error:
-        reason = _first_line(error)
+        reason = first_line(error)
         raise UsageError(
             f"{word}: cannot be read ({reason}); write key=value, quoted where the shell needs it"
         ) from error
@@ -123,7 +127,7 @@ def _value_problem(base: DictConfig, override: Override) -> str | None:
     try:
         OmegaConf.update(base.copy(), key, override.value())
     except (OmegaConfBaseException, ValueError, TypeError) as error:
-        return f"{key}: '{override.get_value_string()}' given; {_first_line(error)}"
+        return f"{key}: '{override.get_value_string()}' given; {first_line(error)}"
     return None
 
 
@@ -142,6 +146,7 @@ def _keys(node: Any, prefix: str = "") -> list[str]:
     return found
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its type where it has none."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 import traceback
@@ -14,13 +13,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlexp import record, registry
 from rlexp.commands import compose as composing
-from rlexp.commands.diagnose import explain, parse
+from rlexp.commands import multirun
+from rlexp.commands.diagnose import explain
 from rlexp.config import paths
 from rlexp.config.task import EVALUATION, task_options
 from rlexp.errors import RunFailed, UsageError
-
-RUNS = "runs.jsonl"  # in a multirun's own folder: which runs belong to it
-_SEED_RANGE = re.compile(r"^seed=(\d+)-(\d+)$")
 
 
 def main(argv: list[str]) -> int:
@@ -28,7 +25,7 @@ def main(argv: list[str]) -> int:
     from hydra._internal.utils import get_args_parser
 
     args = get_args_parser().parse_args(argv)
-    overrides = [_shell_safe(word) for word in args.overrides]
+    overrides = [multirun.shell_safe(word) for word in args.overrides]
     with composing.hydra_app([args.config_dir] if args.config_dir else []) as hydra:
         if args.hydra_help:
             hydra.hydra_help(composing.CONFIG_NAME, get_args_parser(), args)
@@ -38,25 +35,14 @@ def main(argv: list[str]) -> int:
             return 0
         if args.cfg or args.info:
             return _show(hydra, args, overrides)
-        jobs = _expand(overrides) if args.multirun else [overrides]
+        jobs = multirun.expand(hydra, overrides) if args.multirun else [overrides]
         finished = [_preflight(hydra, job) for job in jobs]
         if not args.multirun:
             if finished[0] is not None:
                 print(finished[0])
                 return 0
             return _run_one(hydra, overrides)
-        return _run_many(hydra, overrides, len(jobs))
-
-
-def _shell_safe(word: str) -> str:
-    """``seed=0-4`` means ``seed=range(0,5)`` without the parentheses that a shell would take."""
-    match = _SEED_RANGE.match(word)
-    if match is None:
-        return word
-    first, last = int(match[1]), int(match[2])
-    if last < first:
-        raise UsageError(f"{word}: the range runs backwards; write seed={last}-{first}")
-    return f"seed=range({first},{last + 1})"
+        return _run_many(hydra, jobs)
 
 
 def _show(hydra: Any, args: Any, overrides: list[str]) -> int:
@@ -68,14 +54,6 @@ def _show(hydra: Any, args: Any, overrides: list[str]) -> int:
     except Exception as error:
         raise explain(error, hydra, overrides) from error
     return 0
-
-
-def _expand(overrides: list[str]) -> list[list[str]]:
-    """Return every job of a multirun, so that all of them are checked before the first begins."""
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-
-    parsed = [parse(word) for word in overrides]
-    return [list(job) for job in BasicSweeper.split_arguments(parsed, max_batch_size=None)[0]]
 
 
 # ------------------------------------------------------------------------------------------------------ before a run
@@ -280,7 +258,7 @@ def task(cfg: DictConfig) -> float | None:
     from hydra.core.hydra_config import HydraConfig
 
     folder = paths.run_dir(cfg)
-    writer = record.JsonlWriter(Path(HydraConfig.get().sweep.dir) / RUNS)
+    writer = record.JsonlWriter(Path(HydraConfig.get().sweep.dir) / multirun.RUNS)
     writer.append({"run": str(folder)})
     writer.close()
     try:
@@ -322,19 +300,13 @@ def _run_one(hydra: Any, overrides: list[str]) -> int:
     return 0
 
 
-def _run_many(hydra: Any, overrides: list[str], jobs: int) -> int:
-    from hydra.types import RunMode
-
-    whole = hydra.compose_config(
-        composing.CONFIG_NAME, overrides, run_mode=RunMode.MULTIRUN, with_log_configuration=False
-    )
-    sweep_dir = Path(str(OmegaConf.select(whole, "hydra.sweep.dir"))).absolute()
-    words = [*overrides, "hydra.mode=MULTIRUN", f"hydra.sweep.dir='{sweep_dir}'"]
-    hydra.multirun(composing.CONFIG_NAME, task, words, with_log_configuration=False)
-    folders = [Path(row["run"]) for row in record.read_jsonl(sweep_dir / RUNS)]
+def _run_many(hydra: Any, jobs: list[list[str]]) -> int:
+    sweep_dir = multirun.launch(hydra, jobs, task)
+    folders = [Path(row["run"]) for row in record.read_jsonl(sweep_dir / multirun.RUNS)]
     failed = [folder for folder in folders if record.read_record(folder)["status"] != "finished"]
     print(
-        f"{len(folders) - len(failed)} of {jobs} runs finished; compare them: rlexp report sweep {_short(sweep_dir)}"
+        f"{len(folders) - len(failed)} of {len(jobs)} runs finished; "
+        f"compare them: rlexp report sweep {_short(sweep_dir)}"
     )
     for folder in failed:
         print(f"not finished: {_short(folder)}", file=sys.stderr)
