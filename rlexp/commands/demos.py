@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlexp import record, registry
 from rlexp.commands import compose as composing
 from rlexp.commands.evaluate import load_config, load_trained
-from rlexp.commands.train import check_task
+from rlexp.commands.preflight import check_task
 from rlexp.config import paths
 from rlexp.errors import UsageError, did_you_mean
 

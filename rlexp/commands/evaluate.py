@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import record
-from rlexp.commands.train import summary
+from rlexp.commands.messages import summary
 from rlexp.config.check import check
 from rlexp.errors import UsageError, did_you_mean
 

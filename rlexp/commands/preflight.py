@@ -1,0 +1,185 @@
+"""Everything that is validated before a run: when the run folder appears, what was typed can be trained."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from rlexp import record, registry
+from rlexp.commands import compose as composing
+from rlexp.commands.diagnose import explain
+from rlexp.commands.messages import finished_line
+from rlexp.config import paths
+from rlexp.config.task import EVALUATION, task_options
+from rlexp.errors import UsageError
+
+
+def validate(hydra: Any, overrides: list[str]) -> str | None:
+    """Refuse what cannot be run, before anything is on disk.
+
+    :return: a line that says so when the run is finished already, else None
+    """
+    try:
+        cfg = composing.compose_with(hydra, overrides)
+    except Exception as error:
+        raise explain(error, hydra, overrides) from error
+    cfg = composing.checked(cfg)
+    folder = paths.run_dir(cfg)
+    check_writable(folder)
+    if folder.exists() and not cfg.force:
+        line = finished_line(folder)
+        if line is not None:
+            return line
+        check_resumable(folder, cfg)
+    check_task(cfg)
+    _check_device(cfg)
+    return None
+
+
+def check_resumable(folder: Path, cfg: DictConfig) -> None:
+    """Refuse an unfinished run folder that is not what its name says.
+
+    :raises UsageError: naming the damage
+    """
+    if not any(folder.iterdir()):
+        return
+    stored = folder / record.CONFIG
+    if not stored.is_file():
+        if any(path.name != ".lock" for path in folder.iterdir()):
+            raise UsageError(f"{folder}: damaged run, {record.CONFIG} is missing; force=true trains anew")
+        return
+    try:
+        found = OmegaConf.load(stored)
+        same = isinstance(found, DictConfig) and paths.learning(found) == paths.learning(cfg)
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise UsageError(
+            f"{folder}: damaged run, {record.CONFIG} cannot be read ({first}); force=true trains anew"
+        ) from error
+    if not same:
+        raise UsageError(f"{folder}: damaged run, {record.CONFIG} is of another run; force=true trains anew")
+    if (folder / record.RECORD).exists():
+        record.read_record(folder)
+
+
+def check_writable(folder: Path) -> None:
+    parent = folder
+    while not parent.exists() and not parent.is_symlink():
+        parent = parent.parent
+    problem = None
+    if not parent.is_dir():
+        problem = "is not a folder"
+    else:
+        try:  # the only test that holds for every file system and user
+            Path(tempfile.mkdtemp(prefix=".rlexp-", dir=parent)).rmdir()
+        except OSError as error:
+            problem = error.strerror or str(error)
+    if problem:
+        raise UsageError(f"output_dir: cannot write the run folder below {parent}: {problem}")
+
+
+def check_task(cfg: DictConfig) -> None:
+    """Build the task once: its arguments may be wrong, and only the built task may tell which algorithms fit.
+
+    :raises UsageError: when it cannot be built or does not fit
+    """
+    from gymnasium import spaces
+
+    spec = registry.env(cfg.env.name)
+    env = _build_task(cfg, spec)
+    if any(str(key).startswith(EVALUATION) for key in cfg.env):
+        _build_task(cfg, spec, evaluation=True).close()
+    action_space, observation_space = env.action_space, env.observation_space
+    controllers = tuple(getattr(env.unwrapped, "controllers", ()))
+    env.close()
+    actions = {spaces.Discrete: "discrete", spaces.Box: "continuous"}.get(
+        type(action_space), type(action_space).__name__
+    )
+    if isinstance(observation_space, spaces.Dict):
+        observations = "dict"
+    elif isinstance(
+        observation_space, (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+    ):
+        image = len(observation_space.shape or ()) == 3
+        observations = "image" if image else "vector"
+    else:
+        observations = type(observation_space).__name__
+    algo = registry.algo(cfg.algo.name)
+    refusal = registry.misfit(algo, spec, actions, observations, bool(cfg.env.get("masks", False)))
+    if refusal:
+        raise UsageError(refusal)
+    if algo.controller is not None and algo.controller not in controllers:  # one choice may cover many tasks
+        raise UsageError(
+            f"algo={algo.name} does not fit env={paths.env_label(cfg)}: it has no controller of its own"
+        )
+    _check_demonstrations(cfg, observation_space, action_space)
+    target = algo.target if not cfg.env.get("masks", False) else algo.masked_target or algo.target
+    refuse = getattr(
+        registry.load(target), "refuse", None
+    )  # an algorithm may know more than its kinds of spaces
+    if refuse is not None:
+        words = OmegaConf.to_container(cfg.algo, resolve=True)
+        try:
+            refuse(observation_space, action_space, cfg.hardware.n_envs, words)
+        except UsageError as error:
+            key = str(error).split(":")[0]
+            raise UsageError(f"algo.{error}" if key in cfg.algo else str(error)) from None
+
+
+def _check_demonstrations(cfg: DictConfig, observation_space: Any, action_space: Any) -> None:
+    """Refuse demonstrations that cannot be read or are of another task.
+
+    :raises UsageError: naming the file
+    """
+    path = cfg.algo.get("demonstrations")
+    if path is None:
+        return
+    from rlexp.buffers import demonstrations
+
+    found = demonstrations.read(path)
+    task = found.provenance.get("task", paths.env_label(cfg))
+    if task != paths.env_label(cfg):
+        raise UsageError(
+            f"algo.demonstrations: {path} was recorded on {task}, the run is on {paths.env_label(cfg)}"
+        )
+    found.require(observation_space, action_space, f"algo.demonstrations: {path}")
+
+
+def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = False) -> Any:
+    words = task_options(cfg, evaluation)
+    try:
+        return registry.load(spec.target)(**words)
+    except (ValueError, TypeError, OSError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        key = first.split(":")[0]
+        if evaluation and f"{EVALUATION}{key}" in cfg.env:
+            raise UsageError(f"env.{EVALUATION}{first}") from error
+        if key in words:
+            raise UsageError(f"env.{first}") from error
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"env={cfg.env.name}: {first}") from error
+
+
+def _check_device(cfg: DictConfig) -> None:
+    if cfg.hardware.device == "cuda":
+        import torch as th
+
+        if not th.cuda.is_available():
+            raise UsageError(
+                "hardware.device: cuda given, no CUDA device is available; hardware=auto takes what there is"
+            )
+    if cfg.hardware.ray is not None:
+        from rlexp.distributed.on_ray import require
+
+        require(cfg.hardware.ray.address)
+    if cfg.logger.tensorboard:
+        from importlib.util import find_spec
+
+        if find_spec("tensorboard") is None:
+            raise UsageError(
+                "logger.tensorboard: true given, tensorboard is not installed (pip install tensorboard)"
+            )
