@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch as th
 from gymnasium import spaces
+
+from rlexp.errors import UsageError
 
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
@@ -55,7 +60,7 @@ class Evaluator:
         started = time.perf_counter()
         if not self._envs:
             self._envs = [self._make_env() for _ in range(self._n_envs)]
-        with isolated_random_state(self.seed):
+        with isolated_random_state(self.seed, model):
             episodes = self._play(model)
         row: dict[str, Any] = {"n": len(episodes)}
         row |= _spread("return", [episode["return"] for episode in episodes])
@@ -157,15 +162,59 @@ def _mean_periods(episodes: list[list[dict[str, float]]]) -> list[dict[str, floa
 
 
 @contextmanager
-def isolated_random_state(seed: int) -> Iterator[None]:
-    """Seed every global generator for a while, and put each back as it was found."""
+def isolated_random_state(seed: int, model: Any = None) -> Iterator[None]:
+    """Seed every global generator and the model's own ones for a while, and put each back as it was found.
+
+    :param seed: of all of them, at least 0
+    :param model: whose generators those of its attributes are, and those of its policy's; None: global ones only
+    """
     python_state, numpy_state = random.getstate(), np.random.get_state()
+    bit_generators = _bit_generators(model)
+    own_states = [generator.state for generator in bit_generators]
     with th.random.fork_rng():
         random.seed(seed)
         np.random.seed(seed % 2**32)
         th.manual_seed(seed)
+        for generator in bit_generators:
+            generator.state = type(generator)(seed).state
         try:
             yield
         finally:
             random.setstate(python_state)
             np.random.set_state(numpy_state)
+            for generator, state in zip(bit_generators, own_states, strict=True):
+                generator.state = state
+
+
+def _bit_generators(model: Any) -> list[Any]:
+    """Return NumPy's bit generators that a model or its policy draws from; a space samples with one of its own."""
+    found: dict[int, Any] = {}
+    for owner in (model, getattr(model, "policy", None)):
+        for value in getattr(owner, "__dict__", {}).values():
+            generator = value.np_random if isinstance(value, spaces.Space) else value
+            if isinstance(generator, np.random.Generator):
+                found[id(generator.bit_generator)] = generator.bit_generator
+    return list(found.values())
+
+
+def load_policy(model: Any, archive: Path, device: str) -> None:
+    """Let a model act as the one that was saved.
+
+    Stable-Baselines3's ``set_parameters`` restores weights alone. A class names the attributes that decide how it acts
+    besides them in ``evaluation_attributes``; ``exploration_rate`` always counts. They are read from the archive's
+    JSON, in which plain numbers stand as they are; nothing is unpickled.
+
+    :param model: built with the configuration of the saved one
+    :param archive: ``model.zip``
+    :param device: where the weights go
+    :raises UsageError: when an attribute is missing from the archive or is not a plain number
+    """
+    model.set_parameters(str(archive), device=device)
+    with zipfile.ZipFile(archive) as members:
+        saved = json.loads(members.read("data"))
+    for name in {"exploration_rate", *getattr(model, "evaluation_attributes", ())}:
+        if not hasattr(model, name):
+            continue
+        if not isinstance(saved.get(name), (int, float)):
+            raise UsageError(f"{archive}: damaged, {name} is missing; force=true trains the run again")
+        setattr(model, name, saved[name])

@@ -91,6 +91,7 @@ def record(
     seeds: list[int],
     seed: int,
     progress: Callable[[int, int], None],
+    model: Any = None,
 ) -> tuple[list[Episode], list[dict[str, Any]]]:
     """Play one episode for every seed, several side by side.
 
@@ -99,10 +100,11 @@ def record(
     :param seeds: of the episodes
     :param seed: of sampled actions
     :param progress: told episodes and steps done
+    :param model: whose own generators are seeded, too, and put back; None: the expert has none
     :return: the episodes in the order of their seeds, and the last ``info`` of each
     :raises UsageError: when what the expert does is not in the task's action space
     """
-    with isolated_random_state(seed):
+    with isolated_random_state(seed, model):
         return _play(envs[: len(seeds)], choose, seeds, progress)
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
+import pytest
 import torch as th
 from stable_baselines3 import PPO
 
-from rlexp.evaluation import Evaluator
+from rlexp import DQN, R2D2
+from rlexp.algos.controllers.controllers import RandomPolicy
+from rlexp.errors import UsageError
+from rlexp.evaluation import Evaluator, isolated_random_state, load_policy
 
 
 class Countdown(gymnasium.Env[Any, Any]):
@@ -68,24 +76,88 @@ def test_the_same_episodes_every_time() -> None:
     assert other["length_mean"] != first["length_mean"]
 
 
-def test_no_generator_is_disturbed() -> None:
-    model = PPO("MlpPolicy", gymnasium.make("CartPole-v1"), n_steps=16, batch_size=8, seed=1)
-    evaluator = Evaluator(lambda: gymnasium.make("CartPole-v1"), 10, 5, 3, deterministic=False)
-
-    def draws() -> tuple[Any, ...]:
-        return random.random(), np.random.random(), th.rand(1).item()
-
-    model.set_random_seed(4)
-    plain = draws()
-    model.set_random_seed(4)
-    evaluator.evaluate(model)
-    assert draws() == plain
+def cartpole() -> gymnasium.Env[Any, Any]:
+    return gymnasium.make("CartPole-v1")
 
 
-def test_sampled_actions_repeat() -> None:
-    model = PPO("MlpPolicy", gymnasium.make("CartPole-v1"), n_steps=16, batch_size=8, seed=1)
-    rows = [
-        Evaluator(lambda: gymnasium.make("CartPole-v1"), 10, 5, 3, deterministic=False).evaluate(model)
-        for _ in range(2)
-    ]
-    assert rows[0]["return_mean"] == rows[1]["return_mean"]
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "ppo": lambda: PPO("MlpPolicy", cartpole(), n_steps=16, batch_size=8, seed=1),
+    "dqn": lambda: DQN("MlpPolicy", cartpole(), seed=1),
+    "r2d2": lambda: R2D2("MlpPolicy", cartpole(), seed=1),
+    "random": lambda: RandomPolicy("MlpPolicy", cartpole(), seed=1),
+}
+
+
+@pytest.fixture(params=sorted(LEARNERS))
+def learner(request: pytest.FixtureRequest) -> Any:
+    """An untrained one, which explores at half of its steps where it explores at all."""
+    model = LEARNERS[request.param]()
+    model.exploration_rate = 0.5
+    model.own = np.random.default_rng(1)
+    return model
+
+
+def states(model: Any) -> tuple[Any, ...]:
+    return (
+        random.getstate(),
+        str(np.random.get_state()),
+        th.get_rng_state().tolist(),
+        str(model.action_space.np_random.bit_generator.state),
+        str(model.own.bit_generator.state),
+    )
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_no_generator_of_training_is_drawn_from(learner: Any, deterministic: bool) -> None:
+    before = states(learner)
+    Evaluator(cartpole, 10, 5, 3, deterministic).evaluate(learner)
+    assert states(learner) == before
+
+
+def test_sampled_actions_repeat_wherever_training_has_come_to(learner: Any) -> None:
+    evaluator = Evaluator(cartpole, 10, 5, 3, deterministic=False)
+    first = evaluator.evaluate(learner)
+    learner.action_space.seed(7)
+    np.random.seed(7)
+    th.manual_seed(7)
+    second = evaluator.evaluate(learner)
+    assert {**first, "wall_s": 0} == {**second, "wall_s": 0}
+
+
+def test_an_error_puts_the_generators_back() -> None:
+    model = LEARNERS["dqn"]()
+    model.own = np.random.default_rng(1)
+    before = states(model)
+    with pytest.raises(KeyError), isolated_random_state(5, model):
+        model.action_space.sample()
+        model.own.random()
+        raise KeyError
+    assert states(model) == before
+
+
+@pytest.mark.parametrize("name", ["dqn", "r2d2"])
+def test_a_loaded_policy_explores_as_the_saved_one(name: str, tmp_path: Path) -> None:
+    model = LEARNERS[name]()
+    model.exploration_rate = 0.37
+    model.save(tmp_path / "model.zip")
+    other = LEARNERS[name]()
+    load_policy(other, tmp_path / "model.zip", "cpu")
+    assert other.exploration_rate == 0.37
+    assert all(
+        th.equal(a, b) for a, b in zip(other.policy.parameters(), model.policy.parameters(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("given", [None, ":serialized:", {"a": 1}])
+def test_an_archive_without_its_exploration_rate_is_damaged(given: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.zip"
+    model = LEARNERS["dqn"]()
+    model.save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    data = {**json.loads(members["data"]), "exploration_rate": given}
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, content in (members | {"data": json.dumps(data).encode()}).items():
+            archive.writestr(member, content)
+    with pytest.raises(UsageError, match="exploration_rate"):
+        load_policy(model, path, "cpu")

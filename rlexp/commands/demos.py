@@ -171,12 +171,14 @@ def _record(options: Options, cfg: DictConfig, path: Path, argv: list[str]) -> s
     from rlexp.experiment import is_masked, make_task
 
     expert: dict[str, Any]
+    model = None
     if options.expert == "bot":
         choose = recording.by_controller(_BOT)
         expert = {"kind": "bot"}
     else:
         folder = Path(options.expert)
-        choose = recording.by_model(load_trained(cfg, folder), options.deterministic, is_masked(cfg))
+        model = load_trained(cfg, folder)
+        choose = recording.by_model(model, options.deterministic, is_masked(cfg))
         expert = {
             "kind": "run",
             "algo": str(cfg.algo.name),
@@ -185,7 +187,7 @@ def _record(options: Options, cfg: DictConfig, path: Path, argv: list[str]) -> s
         }
     envs = [make_task(cfg) for _ in range(min(_SIDE_BY_SIDE, options.episodes))]
     seeds = recording.episode_seeds(options.seed, options.episodes)
-    episodes, infos = recording.record(envs, choose, seeds, options.seed, _progress(options.episodes))
+    episodes, infos = recording.record(envs, choose, seeds, options.seed, _progress(options.episodes), model)
     provenance = {
         "task": paths.env_label(cfg),
         "env": OmegaConf.to_container(cfg.env, resolve=True),

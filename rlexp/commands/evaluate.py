@@ -94,6 +94,7 @@ def load_trained(cfg: DictConfig, folder: Path) -> Any:
     import torch as th
 
     from rlexp import registry
+    from rlexp.evaluation import load_policy
     from rlexp.experiment import make_model, make_training_env
 
     th.set_num_threads(cfg.hardware.torch_threads or 1)
@@ -104,6 +105,6 @@ def load_trained(cfg: DictConfig, folder: Path) -> Any:
     env = make_training_env(cfg)
     model = make_model(cfg, env)
     if trains:
-        model.set_parameters(str(archive), device=cfg.hardware.device)
+        load_policy(model, archive, cfg.hardware.device)
     env.close()
     return model
