@@ -2,6 +2,11 @@
 
 import sys
 
-from rlexp.cli import main
+if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        # ``-m`` has put the current folder first, and whatever lies there could pose as any module that follows.
+        del sys.path[0]
 
-sys.exit(main())
+    from rlexp.cli import main
+
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""The command line: find the command, hand its arguments on, and say in one line what is wrong."""
+"""The words a person types: find the verb, hand the rest on, and say in one line what is wrong."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import sys
 
 from rlexp.errors import UsageError, did_you_mean
+from rlexp.imports import isolate_children
+from rlexp.terminal import one_line
 
 VERBS = {
     "train": "train one run; implied: rlexp algo=lcpo env=restaurant",
@@ -26,26 +28,25 @@ def main(argv: list[str] | None = None) -> int:
     :return: 0 done, 1 a run failed, 2 cannot be done as typed, 130/143 interrupted
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    isolate_children()
     try:
         return _dispatch(words)
     except UsageError as error:
         if os.environ.get("RLEXP_TRACEBACK") == "1":
             raise
-        print(f"rlexp: {error}", file=sys.stderr)
+        print(f"rlexp: {one_line(error)}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, e.g. `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # a defect of ours; what fails in training is a RunFailed, recorded and shown
-        if os.environ.get("RLEXP_TRACEBACK") == "1":
-            raise
-        first = (str(error).splitlines() or [""])[0]
-        print(f"rlexp: {type(error).__name__}: {first}; RLEXP_TRACEBACK=1 shows where", file=sys.stderr)
-        return 2
 
 
 def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help", "help"):
+    if (
+        not words
+        or words[0] in ("-h", "--help", "help")
+        or (words[-1] in ("-h", "--help") and words[0] not in VERBS)
+    ):
         print(_help())
         return 0
     if words[0] == "--version":
@@ -56,13 +57,12 @@ def _dispatch(words: list[str]) -> int:
     verb, rest = (words[0], words[1:]) if words[0] in VERBS else ("train", words)
     if verb == "train" and rest and not rest[0].startswith("-") and "=" not in rest[0]:
         raise UsageError(
-            f"there is no command '{rest[0]}'; there are {', '.join(VERBS)}{did_you_mean(rest[0], VERBS)}"
+            f"there is no verb '{rest[0]}'; there are {', '.join(VERBS)}{did_you_mean(rest[0], VERBS)}"
         )
-    command = importlib.import_module(f"rlexp.commands.{verb}")
-    if "-h" in rest or "--help" in rest:
-        print(command.parser().format_help(), end="")
+    if rest and rest[-1] in ("-h", "--help"):
+        print(f"rlexp {verb}: {VERBS[verb]}" if verb != "train" else _help())
         return 0
-    return int(command.main(rest))
+    return int(importlib.import_module(f"rlexp.commands.{verb}").main(rest))
 
 
 def _help() -> str:
@@ -77,7 +77,7 @@ def _help() -> str:
         "  rlexp algo=ppo env=gym env.id=CartPole-v1 total_timesteps=50000",
         "  rlexp algo=lcpo --cfg job                        show every setting, train nothing",
         "",
-        "Commands (rlexp COMMAND --help lists the options of each)",
+        "Verbs",
         *(f"  {verb:10} {what}" for verb, what in VERBS.items()),
         "",
         "Choices (group=option)",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import math
 import random
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch as th
 from gymnasium import spaces
 
 from rlexp.errors import UsageError
+from rlexp.weights import load_weights
 
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
@@ -207,14 +207,13 @@ def load_policy(model: Any, archive: Path, device: str) -> None:
     :param model: built with the configuration of the saved one
     :param archive: ``model.zip``
     :param device: where the weights go
-    :raises UsageError: when an attribute is missing from the archive or is not a plain number
+    :raises UsageError: when the archive is damaged or of another model, or an attribute is missing from it or is not a
+        finite number
     """
-    model.set_parameters(str(archive), device=device)
-    with zipfile.ZipFile(archive) as members:
-        saved = json.loads(members.read("data"))
+    saved = load_weights(model, archive, device)
     for name in {"exploration_rate", *getattr(model, "evaluation_attributes", ())}:
         if not hasattr(model, name):
             continue
-        if not isinstance(saved.get(name), (int, float)):
+        if not isinstance(saved.get(name), (int, float)) or not math.isfinite(saved[name]):
             raise UsageError(f"{archive}: damaged, {name} is missing; force=true trains the run again")
         setattr(model, name, saved[name])

@@ -16,7 +16,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+from rlexp import stored
 from rlexp.errors import UsageError
+from rlexp.folder import open_file, validate
 
 SCHEMA_VERSION = 1
 RECORD = "record.json"
@@ -27,7 +29,6 @@ PERIODS = "periods.jsonl"
 DISCARDED = "discarded.jsonl"
 CHECKPOINTS = "checkpoints"
 
-STATUSES = ("running", "finished", "failed", "interrupted")
 _PACKAGES = (
     "rlexp",
     "torch",
@@ -44,7 +45,7 @@ _PACKAGES = (
 def write_atomically(path: Path, text: str) -> None:
     """Write a whole file so that a reader, or a kill at any moment, sees the old or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
+    with open_file(temporary, "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -57,39 +58,57 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """Read ``record.json``.
+    """Read and validate ``record.json``; no link in the folder is followed.
 
-    :raises UsageError: when the folder holds no run or its record cannot be read
+    :raises UsageError: when the folder holds no run, holds links, or its record is damaged
     """
     path = folder / RECORD
+    validate(folder)
     if not path.is_file():
         raise UsageError(f"{folder}: no run here ({RECORD} is missing)")
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        return stored.read_record(path)
     except (ValueError, OSError) as error:
+        if isinstance(error, UsageError):
+            raise
         raise UsageError(
             f"{folder}: damaged run, {RECORD} cannot be read ({error}); force=true trains anew"
         ) from error
-    if not isinstance(record, dict) or record.get("status") not in STATUSES:
-        raise UsageError(f"{folder}: damaged run, {RECORD} has no valid status; force=true trains anew")
-    return record
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
     """Read the complete rows of a JSONL file; a last line cut off by a kill is left out.
 
-    :raises UsageError: when a row other than the last one cannot be read
+    :raises UsageError: when a row other than the last one is no JSON object, or when the file is a link
     """
     if not path.is_file():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    with open_file(path, "rb") as file:
+        lines = file.read().split(b"\n")
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline was never finished
         try:
-            row = json.loads(line)
+            row = stored.parse_json(line)
         except ValueError as error:
-            raise UsageError(f"{path}: damaged, line {number} is no JSON") from error
+            raise UsageError(f"{path}: damaged, line {number} is no JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise UsageError(f"{path}: damaged, line {number} is no row")
         rows.append(row)
+    return rows
+
+
+def read_evaluations(folder: Path) -> list[dict[str, Any]]:
+    """Read and validate the evaluations of a run.
+
+    :raises UsageError: when a row cannot be read or lacks what every evaluation has
+    """
+    path = folder / EVALUATIONS
+    rows = read_jsonl(path)
+    for number, row in enumerate(rows, start=1):
+        try:
+            stored.validate_row(row, "row", ("episodes", "timesteps"))
+        except ValueError as error:
+            raise UsageError(f"{path}: damaged, line {number}: {error}") from error
     return rows
 
 
@@ -104,7 +123,7 @@ class JsonlWriter:
     def __init__(self, path: Path, keep_bytes: int | None = None) -> None:
         if keep_bytes is not None and path.is_file():
             _set_aside(path, keep_bytes)
-        self._file: IO[str] = path.open("a", encoding="utf-8")
+        self._file: IO[str] = open_file(path, "a")
 
     def append(self, row: dict[str, Any]) -> None:
         """Append one row."""
@@ -121,11 +140,12 @@ class JsonlWriter:
 
 
 def _set_aside(path: Path, keep_bytes: int) -> None:
-    content = path.read_bytes()
+    with open_file(path, "rb") as file:
+        content = file.read()
     kept, surplus = content[:keep_bytes], content[keep_bytes:]
     if not surplus:
         return
-    with (path.parent / DISCARDED).open("ab") as discarded:
+    with open_file(path.parent / DISCARDED, "ab") as discarded:
         discarded.write(surplus if surplus.endswith(b"\n") else surplus + b"\n")
     write_atomically(path, kept.decode("utf-8"))
 
@@ -136,7 +156,8 @@ def claimed(folder: Path) -> Iterator[None]:
 
     :raises UsageError: when another process is working on this run
     """
-    lock = (folder / ".lock").open("a+")
+    validate(folder)
+    lock = open_file(folder / ".lock", "a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -34,11 +34,11 @@ def rlexp(tmp_path: Path) -> Rlexp:
     """The command line as a person meets it: a process of its own, in an empty folder."""
 
     def run(
-        *words: str, env: dict[str, str] | None = None, timeout: float = 120
+        *words: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "rlexp", *words],
-            cwd=tmp_path,
+            cwd=cwd,
             env={**environment(), **(env or {})},
             capture_output=True,
             text=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,30 +11,18 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import record
-from rlexp.commands.arguments import Parser
 from rlexp.commands.messages import summary
-from rlexp.commands.preflight import check_task
 from rlexp.config.check import check
 from rlexp.errors import UsageError, did_you_mean
+from rlexp.imports import allow_current_folder, exclude
+from rlexp.stored import read_config
 
 EVALUATED = "evaluated.jsonl"
 _ALLOWED = ("evaluation", "env", "hardware")
 
 
-def parser() -> Parser:
-    """Return the parser of the command's arguments."""
-    parsed = Parser(
-        "evaluate",
-        "Evaluate the trained policy of a run folder once more; the row is appended to its evaluated.jsonl.",
-        "  rlexp evaluate RUN\n  rlexp evaluate RUN evaluation.episodes=500 evaluation.seed=7",
-    )
-    parsed.add_argument("words", nargs="*", metavar="RUN | key=value", help="its folder; evaluation.*, env.*")
-    return parsed
-
-
 def main(argv: list[str]) -> int:
     """Evaluate the trained policy of a run folder; the row is appended to its ``evaluated.jsonl``."""
-    argv = parser().parse(argv).words
     folders = [word for word in argv if "=" not in word or Path(word).is_dir()]
     if len(folders) != 1:
         raise UsageError(
@@ -42,10 +32,11 @@ def main(argv: list[str]) -> int:
     words = [word for word in argv if word not in folders]
     record.read_record(folder)
     cfg = load_config(folder)
-    _override(cfg, words)
-    check(cfg)
-    check_task(cfg)
-    row = _evaluate(cfg, folder)
+    allow_current_folder(words)
+    with as_configured(folder):
+        _override(cfg, words)
+        check(cfg)
+        row = _evaluate(cfg, folder)
     writer = record.JsonlWriter(folder / EVALUATED)
     writer.append({"overrides": words, "at": record.now(), **row})
     writer.close()
@@ -56,20 +47,38 @@ def main(argv: list[str]) -> int:
 
 
 def load_config(folder: Path) -> DictConfig:
-    """Return the config of a run.
+    """Return the config of a run, perhaps somebody else's: no module that lies in its folder is imported from now on.
 
-    :raises UsageError: when it cannot be read
+    :raises UsageError: when it cannot be read, or names a module that is no environment's
     """
     from rlexp.config.schema import Config
 
+    stored = read_config(folder / record.CONFIG)
     try:
-        stored = OmegaConf.load(folder / record.CONFIG)
         cfg = OmegaConf.merge(OmegaConf.structured(Config), stored)
-    except (OSError, OmegaConfBaseException, ValueError) as error:
+    except (OmegaConfBaseException, ValueError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise UsageError(f"{folder}: damaged run, {record.CONFIG} cannot be read ({first})") from error
     assert isinstance(cfg, DictConfig)
+    exclude(folder, str(OmegaConf.select(cfg, "env.id")))
     return cfg
+
+
+@contextmanager
+def as_configured(folder: Path) -> Iterator[None]:
+    """Say in one line what a config that cannot be built makes fail; any layer below may be the one to notice.
+
+    :raises UsageError: instead of whatever else was raised
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise UsageError(
+            f"{folder}: cannot be used as its {record.CONFIG} says ({type(error).__name__}: {first})"
+        ) from error
 
 
 def _override(cfg: DictConfig, words: list[str]) -> None:

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from rlexp import record, registry
-from rlexp.commands.arguments import Parser
+from rlexp import record, registry, terminal
 from rlexp.config.paths import conf_dir, sweeps_dir
 from rlexp.errors import UsageError, did_you_mean
 
 _KINDS = ("algos", "envs", "experiments", "sweeps", "reports", "runs", "demos")
 
 
-def names() -> list[str]:
-    """Return what can be listed."""
-    return list(_KINDS)
-
-
-def parser() -> Parser:
-    """Return the parser of the command's arguments."""
-    parsed = Parser(
-        "list",
-        "Show what there is. Without a name: algos, envs, experiments, sweeps and reports.",
-        "  rlexp list algos\n  rlexp list runs output_dir=outputs",
-    )
-    parsed.add_argument(
-        "words", nargs="*", metavar="NAME", help=f"{', '.join(_KINDS)}; output_dir=... of runs, demos"
-    )
-    return parsed
-
-
 def main(argv: list[str]) -> int:
     """Print one list, or the short ones all together."""
-    words = parser().parse(argv).words
-    options = [word for word in words if "=" in word]
-    kinds = [word for word in words if "=" not in word] or [
+    options = [word for word in argv if "=" in word]
+    kinds = [word for word in argv if "=" not in word] or [
         "algos",
         "envs",
         "experiments",
@@ -50,14 +29,12 @@ def main(argv: list[str]) -> int:
         if key != "output_dir":
             raise UsageError(f"{key}: not an option of list; output_dir=... is")
         output_dir = value
+    console = terminal.console()
     for kind in kinds:
         if kind not in _KINDS:
-            hint = f"; a folder is given as output_dir={kind}" if "/" in kind else did_you_mean(kind, _KINDS)
-            raise UsageError(f"list: no list of '{kind}'; there are {', '.join(_KINDS)}{hint}")
-    console = Console(highlight=False)
-    if not console.is_terminal:  # nothing says how wide the reader is
-        console = Console(highlight=False, width=160)
-    for kind in kinds:
+            raise UsageError(
+                f"list: no list of '{kind}'; there are {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}"
+            )
         console.print(_table(kind, Path(output_dir)))
     return 0
 
@@ -129,7 +106,8 @@ def _runs(output_dir: Path) -> Table:
             table.add_row(str(path.parent), "damaged", "", "", "")
             continue
         row = entry.get("evaluation") or {}
-        result = f"{row['success_rate']:.1%}" if "success_rate" in row else f"{row.get('return_mean', '')}"
+        rate = row.get("success_rate")
+        result = f"{row.get('return_mean', '')}" if rate is None else f"{rate:.1%}"
         table.add_row(
             str(path.parent),
             entry["status"],

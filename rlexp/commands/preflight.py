@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import record, registry
 from rlexp.commands import compose as composing
-from rlexp.commands import hydra_settings
-from rlexp.commands.build_check import check_build
-from rlexp.commands.diagnose import explain, first_line
+from rlexp.commands.diagnose import explain
 from rlexp.commands.messages import finished_line
 from rlexp.config import paths
 from rlexp.config.task import EVALUATION, task_options
 from rlexp.errors import UsageError
+from rlexp.folder import validate as validate_folder
+from rlexp.stored import read_config
 
-if TYPE_CHECKING:
-    from hydra._internal.hydra import Hydra
 
+def validate(hydra: Any, overrides: list[str]) -> str | None:
+    """Refuse what cannot be run, before anything is on disk.
 
-def validate_all(hydra: Hydra, jobs: Sequence[Sequence[str]]) -> list[str | None]:
-    """Validate every run before the first begins and before anything is on disk.
-
-    What the seeds of a setting share is built once.
-
-    :param jobs: the overrides of each
-    :return: for each a line that says so when it is finished already, else None
-    :raises UsageError: for the first that cannot be run
+    :return: a line that says so when the run is finished already, else None
     """
-    built: set[str] = set()
-    return [_validate(hydra, job, built) for job in jobs]
-
-
-def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> str | None:
-    hydra_settings.check_overrides(overrides)
     try:
         cfg = composing.compose_with(hydra, overrides)
     except Exception as error:
         raise explain(error, hydra, overrides) from error
-    hydra_settings.check(cfg.hydra)
     cfg = composing.checked(cfg)
     folder = paths.run_dir(cfg)
     check_writable(folder)
@@ -51,12 +37,8 @@ def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> str | 
         if line is not None:
             return line
         check_resumable(folder, cfg)
-    variant = f"{paths.env_label(cfg)} {paths.variant(cfg)}"
-    if variant not in built:
-        check_task(cfg)
-        _check_device(cfg)
-        check_build(hydra, overrides, cfg)
-        built.add(variant)
+    check_task(cfg)
+    _check_device(cfg)
     return None
 
 
@@ -65,52 +47,41 @@ def check_resumable(folder: Path, cfg: DictConfig) -> None:
 
     :raises UsageError: naming the damage
     """
+    validate_folder(folder)
     if not any(folder.iterdir()):
         return
-    stored = folder / record.CONFIG
-    if not stored.is_file():
+    path = folder / record.CONFIG
+    if not path.is_file():
         if any(path.name != ".lock" for path in folder.iterdir()):
             raise UsageError(f"{folder}: damaged run, {record.CONFIG} is missing; force=true trains anew")
         return
     try:
-        found = OmegaConf.load(stored)
-        same = isinstance(found, DictConfig) and paths.learning(found) == paths.learning(cfg)
-    except Exception as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise UsageError(
-            f"{folder}: damaged run, {record.CONFIG} cannot be read ({first}); force=true trains anew"
-        ) from error
+        found = read_config(path)
+        same = paths.learning(found) == paths.learning(cfg)
+    except UsageError as error:
+        raise UsageError(f"{error}; force=true trains anew") from error
+    except (KeyError, TypeError, OmegaConfBaseException):
+        same = False
     if not same:
         raise UsageError(f"{folder}: damaged run, {record.CONFIG} is of another run; force=true trains anew")
     if (folder / record.RECORD).exists():
         record.read_record(folder)
 
 
-def check_writable(folder: Path, key: str = "output_dir") -> None:
-    """Try whether a folder can be made and written to.
-
-    :param key: what names it in the message
-    :raises UsageError: when it cannot
-    """
+def check_writable(folder: Path) -> None:
     parent = folder
-    try:  # the only test that holds for every file system and user
-        if "\0" in str(folder):  # exists() is content with it
-            raise ValueError("a path cannot hold a NUL character")
-        while not parent.exists() and not parent.is_symlink():
-            parent = parent.parent
-        if not parent.is_dir():
-            raise NotADirectoryError("is not a folder")
-        Path(tempfile.mkdtemp(prefix=".rlexp-", dir=parent)).rmdir()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(
-            f"{key}: cannot write {_shortened(folder)}: {_shortened(parent)}: {reason}"
-        ) from error
-
-
-def _shortened(path: Path) -> str:
-    text = str(path).replace("\0", "\\0")
-    return text if len(text) <= 200 else f"{text[:100]}...{text[-100:]}"
+    while not parent.exists() and not parent.is_symlink():
+        parent = parent.parent
+    problem = None
+    if not parent.is_dir():
+        problem = "is not a folder"
+    else:
+        try:  # the only test that holds for every file system and user
+            Path(tempfile.mkdtemp(prefix=".rlexp-", dir=parent)).rmdir()
+        except OSError as error:
+            problem = error.strerror or str(error)
+    if problem:
+        raise UsageError(f"output_dir: cannot write the run folder below {parent}: {problem}")
 
 
 def check_task(cfg: DictConfig) -> None:
@@ -120,7 +91,6 @@ def check_task(cfg: DictConfig) -> None:
     """
     from gymnasium import spaces
 
-    _check_files(cfg)
     spec = registry.env(cfg.env.name)
     env = _build_task(cfg, spec)
     if any(str(key).startswith(EVALUATION) for key in cfg.env):
@@ -162,26 +132,6 @@ def check_task(cfg: DictConfig) -> None:
             raise UsageError(f"algo.{error}" if key in cfg.algo else str(error)) from None
 
 
-def _check_files(cfg: DictConfig) -> None:
-    """Refuse what looks like a file and is none: reading a device or a pipe may never end.
-
-    :raises UsageError: naming the key
-    """
-    for group in ("env", "algo"):
-        for key, value in cfg[group].items():
-            for text in value if isinstance(value, ListConfig) else [value]:
-                if isinstance(text, str) and _is_special(text):
-                    raise UsageError(f"{group}.{key}: {text} is not a regular file")
-
-
-def _is_special(text: str) -> bool:
-    try:
-        path = Path(text)
-        return path.exists() and not (path.is_file() or path.is_dir())
-    except (OSError, ValueError):  # no path at all
-        return False
-
-
 def _check_demonstrations(cfg: DictConfig, observation_space: Any, action_space: Any) -> None:
     """Refuse demonstrations that cannot be read or are of another task.
 
@@ -205,8 +155,8 @@ def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = Fals
     words = task_options(cfg, evaluation)
     try:
         return registry.load(spec.target)(**words)
-    except Exception as error:  # an environment of somebody's own may raise anything
-        first = first_line(error)
+    except (ValueError, TypeError, OSError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
         key = first.split(":")[0]
         if evaluation and f"{EVALUATION}{key}" in cfg.env:
             raise UsageError(f"env.{EVALUATION}{first}") from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from rlexp.commands.arguments import Parser
+from rlexp import terminal
 from rlexp.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -18,28 +18,32 @@ if TYPE_CHECKING:
 _OUTPUT_DIR = "outputs"
 
 
-def names() -> list[str]:
-    """Return what can be reported."""
-    return [name.split()[0] for name in available()]
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"rlexp report: {message}; see rlexp report --help")
 
 
-def parser() -> Parser:
-    """Return the parser of the command's arguments."""
-    parsed = Parser(
-        "report",
-        "Render a table or figure from run folders. "
-        "NAME is a sweep (table1, figure4, ...), `run RUN`, `sweep DIR` or a measurement; none: list them.",
-        "  rlexp report\n  rlexp report table1 --reference\n  rlexp report run RUN\n  rlexp report sweep DIR",
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of this verb's words."""
+    parsed = _Parser(
+        prog="rlexp report",
+        description="Render a table or figure from run folders. "
+        "NAME is a sweep (table1, figure4, ...), run RUN, sweep DIR or restaurant_fidelity; none: list them.",
+        allow_abbrev=False,
     )
-    parsed.add_argument("words", nargs="*", metavar="NAME", help="what to render; output_dir=... of the runs")
     parsed.add_argument(
-        "--strict", action="store_true", help="exit 1 when something is missing or out of tolerance"
+        "words", nargs="*", metavar="NAME", help="what to render; output_dir=... says where runs lie"
+    )
+    parsed.add_argument(
+        "--strict", action="store_true", help="exit 1 when a cell is incomplete or out of tolerance"
     )
     parsed.add_argument("--output", type=Path, metavar="DIR", help="where the files go")
     parsed.add_argument(
-        "--reference", action="store_true", help="read the committed records, not run folders"
+        "--reference", action="store_true", help="read the committed records instead of run folders"
     )
-    parsed.add_argument("--save-reference", action="store_true", help="keep the records behind the numbers")
+    parsed.add_argument(
+        "--save-reference", action="store_true", help="keep the small records behind the numbers"
+    )
     return parsed
 
 
@@ -51,19 +55,10 @@ def main(argv: list[str], compose: Compose | None = None) -> int:
     :return: 0, or with ``--strict`` 1 when something is missing or out of tolerance
     :raises UsageError: when the words make no sense
     """
-    from rich.console import Console
-
-    # Wide enough for the tables when there is no terminal that says how wide it is.
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=160)
-    args = parser().parse(argv)
+    console = terminal.console()
+    args = parser().parse_intermixed_args(argv)
     names, settings = _split(args.words)
     output_dir = settings.pop("output_dir", _OUTPUT_DIR)
-    if args.output is not None:
-        from rlexp.commands.preflight import check_writable
-
-        check_writable(args.output, "--output")
     if args.reference and args.save_reference:
         raise UsageError("--reference reads the committed records, --save-reference writes them; choose one")
     if not names:

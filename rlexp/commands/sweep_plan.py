@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from rlexp.config import paths
 from rlexp.errors import UsageError
+from rlexp.folder import open_file
 from rlexp.record import RECORD, read_record
 from rlexp.reports.records import Expected
 from rlexp.reports.sweep_file import Sweep
@@ -110,7 +111,7 @@ def state(run: Expected) -> State:
 def in_use(folder: Path) -> bool:
     """Whether some process holds the run folder right now."""
     try:
-        lock = (folder / ".lock").open("r+")
+        lock = open_file(folder / ".lock", "r+")
     except OSError:
         return False
     with lock:

@@ -36,7 +36,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 def train_command(run: Expected) -> list[str]:
     """Return the command line that trains one run."""
-    return [sys.executable, "-m", "rlexp", *run.overrides, "hardware.torch_threads=1"]
+    return [sys.executable, "-P", "-m", "rlexp", *run.overrides, "hardware.torch_threads=1"]
 
 
 class Listener(Protocol):

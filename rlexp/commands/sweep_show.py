@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlexp.commands.sweep_plan import FAILED, FINISHED, State, duration, seconds_left, state
+from rlexp.folder import open_file
 from rlexp.record import EVALUATIONS
 from rlexp.reports.records import Expected
 from rlexp.reports.sweep_file import Sweep
+from rlexp.stored import parse_json, validate_row
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -113,6 +114,7 @@ class Progress:
 
     def _table(self) -> Table:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=f"{self._sweep.title}: {self.counts()}", title_justify="left")
         for heading in ("", "finished", "running", "failed", "waiting", "now"):
@@ -129,7 +131,7 @@ class Progress:
                 row.label,
                 f"{len(done)}/{len(runs)}",
                 str(len(active) or ""),
-                f"[red]{len(failed)}[/red]" if failed else "",
+                Text(str(len(failed)), style="red") if failed else "",
                 str(rest or ""),
                 now,
             )
@@ -139,11 +141,11 @@ class Progress:
 def last_value(run: Expected) -> str:
     """Say how far a run is and what it reached, from the last line of its evaluations."""
     try:
-        with (run.folder / EVALUATIONS).open("rb") as file:
+        with open_file(run.folder / EVALUATIONS, "rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - 4096))
             lines = file.read().split(b"\n")
-        row = json.loads(lines[-2])
+        row = validate_row(parse_json(lines[-2]), "row", ("episodes", "return_mean"))
     except (OSError, ValueError, IndexError):
         return ""
     value = (

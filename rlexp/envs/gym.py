@@ -13,7 +13,8 @@ from rlexp.errors import UsageError, did_you_mean
 def make(id: str, kwargs: dict[str, Any] | None = None) -> gymnasium.Env[Any, Any]:
     """Build the environment.
 
-    :param id: a registered id, or ``module:id`` to import the module first
+    :param id: a registered id, or ``module:id`` to import the module first, which runs its code; see
+        :mod:`rlexp.imports` for where it may lie
     :param kwargs: passed to ``gymnasium.make``
     :raises UsageError: when there is no such environment or it refuses its arguments
     """
@@ -23,4 +24,7 @@ def make(id: str, kwargs: dict[str, Any] | None = None) -> gymnasium.Env[Any, An
         raise UsageError(f"env.id: {error}{did_you_mean(id, gymnasium.registry)}") from error
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UsageError(f"env.id: {id} cannot be built: {first_line}") from error
+        hint = ""
+        if isinstance(error, ImportError) and ":" in id:
+            hint = f" When env.id={id} is typed, the module is also looked for in the current folder; its code runs."
+        raise UsageError(f"env.id: {id} cannot be built: {first_line}{hint}") from error

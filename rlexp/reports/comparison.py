@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import stats
 from rlexp.config.paths import learning
 from rlexp.errors import UsageError
-from rlexp.record import CONFIG, EVALUATIONS, RECORD, read_jsonl, read_record, write_atomically
+from rlexp.record import CONFIG, RECORD, read_evaluations, read_jsonl, read_record, write_atomically
 from rlexp.reports import style, text
-from rlexp.reports.records import flat
+from rlexp.reports.records import flat, last_line
 from rlexp.reports.render import grid
 from rlexp.reports.sweep_file import UNITS
+from rlexp.stored import read_config
+from rlexp.terminal import inert
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +56,7 @@ class Setting:
         """Write the varying keys, shortened to their last part."""
         # "algo=ppo" and not "name=ppo": a choice is known by its group.
         words = [
-            f"{key.removesuffix('.name').rsplit('.', 1)[-1]}={value}"
+            inert(f"{key.removesuffix('.name').rsplit('.', 1)[-1]}={value}")
             for key, value in self.values.items()
             if value != ""
         ]
@@ -87,7 +89,10 @@ def run_folders(top: Path) -> list[Path]:
         raise UsageError(f"{top}: no such folder")
     noted = top / RUNS
     if noted.is_file():
-        folders = {Path(str(row["run"])) for row in read_jsonl(noted)}
+        rows = read_jsonl(noted)
+        if not all(isinstance(row.get("run"), str) for row in rows):
+            raise UsageError(f"{noted}: damaged, a row names no run")
+        folders = {Path(row["run"]) for row in rows}
         # A multirun that was moved together with its runs still finds them.
         return sorted(folder if folder.is_absolute() else top / folder for folder in folders)
     found = sorted(path.parent for path in top.rglob(RECORD))
@@ -112,20 +117,19 @@ def compare(folders: Sequence[Path]) -> Comparison:
     for folder in folders:
         try:
             record = read_record(folder)
-            config = OmegaConf.load(folder / CONFIG)
-            assert isinstance(config, DictConfig)
+            config = read_config(folder / CONFIG)
             learned, seed = flat(learning(config)), int(config.seed)
+            rows = read_evaluations(folder)
         except UsageError as error:
             skipped.append(str(error))
             continue
-        except Exception as error:  # whatever a damaged YAML file raises
-            skipped.append(f"{folder}: {CONFIG} cannot be read ({str(error).splitlines()[0]})")
+        except (KeyError, TypeError, ValueError, OmegaConfBaseException) as error:
+            skipped.append(f"{folder}: damaged run, {CONFIG} is not of a run ({last_line(error)})")
             continue
         key = _variant(folder) or json.dumps(learned, sort_keys=True)
         before, final, unfinished = groups.get(key, (learned, {}, 0))
         # Keys that follow the seed are no part of the setting.
         learned = {name: value for name, value in learned.items() if before.get(name) == value}
-        rows = read_jsonl(folder / EVALUATIONS)
         if record["status"] == "finished" and rows:
             final[seed] = rows[-1]
         else:
@@ -215,7 +219,7 @@ def _rows(found: Comparison) -> list[list[str]]:
         total = len(sample) + setting.unfinished
         rows.append(
             [
-                *(str(value) for value in setting.values.values()),
+                *(inert(value) for value in setting.values.values()),
                 f"{len(sample)}/{total}",
                 text.spread(stats.mean(sample), stats.std(sample), digits),
                 text.interval(stats.mean_interval(sample), digits),

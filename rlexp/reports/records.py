@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import registry
 from rlexp.config.paths import learning
 from rlexp.errors import UsageError
-from rlexp.record import CONFIG, EVALUATIONS, RECORD, read_jsonl, read_record
+from rlexp.record import CONFIG, RECORD, read_evaluations, read_record
+from rlexp.stored import read_config
+from rlexp.terminal import one_line
 
 Array = NDArray[np.float64]
 
@@ -112,21 +114,20 @@ def last_line(text: Any) -> str:
 
 def _examine(wanted: Expected, folder: Path, notes: list[str] | None) -> Run | Absent:
     def absent(reason: str) -> Absent:
-        return Absent(wanted.label, wanted.seed, reason)
+        return Absent(wanted.label, wanted.seed, one_line(reason))
 
     if not (folder / RECORD).is_file():
         return absent("not trained")
     try:
         record = read_record(folder)
-        evaluations = read_jsonl(folder / EVALUATIONS)
-        config = OmegaConf.load(folder / CONFIG)
-        assert isinstance(config, DictConfig)
+        evaluations = read_evaluations(folder)
+        config = read_config(folder / CONFIG)
         learned = _plain(learning(config))
         seed = int(config.seed)
     except UsageError as error:
         return absent(f"damaged: {last_line(error).removeprefix(f'{folder}: ')}")
-    except Exception as error:  # whatever a damaged YAML file raises
-        return absent(f"damaged: {CONFIG} cannot be read ({last_line(error)})")
+    except (KeyError, TypeError, ValueError, OmegaConfBaseException) as error:
+        return absent(f"damaged: {CONFIG} is not of a run ({last_line(error)})")
     if record["status"] != "finished":
         why = last_line(record.get("error"))
         return absent(record["status"] + (f": {why}" if why else ""))
@@ -223,7 +224,7 @@ def period_curves(runs: Sequence[Run], metric: str, x: str, source: str) -> tupl
     for run in runs:
         where = run.evaluations[-1] if source == "evaluation" else run.record.get(source)
         parts = (where or {}).get("periods") or []
-        if parts:
+        if parts and all(key in part for part in parts for key in (x, metric)):
             found.append(([float(part[x]) for part in parts], [float(part[metric]) for part in parts]))
     if not found:
         return np.empty(0), np.empty((0, 0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlexp.record import EVALUATIONS, read_jsonl, read_record
+from rlexp.record import read_evaluations, read_record
 from rlexp.reports import style, terminal_plot
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def show(folder: Path, console: Console) -> list[Path]:
     :raises UsageError: when the folder holds no run
     """
     record = read_record(folder)
-    found = curve(record, read_jsonl(folder / EVALUATIONS))
+    found = curve(record, read_evaluations(folder))
     if not found.x:
         console.print("no learning curve: nothing was evaluated", highlight=False)
         return []

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlexp.folder import open_file
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -22,6 +24,7 @@ _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "path",
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same letters
     "font.size": 9.0,
+    "text.parse_math": False,  # labels may come from anybody's config
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -122,7 +125,8 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     for ending, metadata in (("svg", {"Date": None, "Creator": "rlexp"}), ("png", {"Software": None})):
         path = stem.with_name(f"{stem.name}.{ending}")
         temporary = stem.with_name(f".{stem.name}.{ending}")
-        figure.savefig(temporary, format=ending, metadata=metadata)
+        with open_file(temporary, "wb") as file:
+            figure.savefig(file, format=ending, metadata=metadata)
         temporary.replace(path)
         written.append(path)
     return written

@@ -22,7 +22,7 @@ def _run(*words: str, **environment: str) -> str | None:
         words, env={**os.environ, **environment}, check=False, capture_output=True, text=True
     )
     return (
-        f"{Path(words[0]).name} {words[2]}: {_last(done.stderr or done.stdout)}" if done.returncode else None
+        f"{Path(words[0]).name} {words[3]}: {_last(done.stderr or done.stdout)}" if done.returncode else None
     )
 
 
@@ -34,7 +34,7 @@ def _last(text: str) -> str:
 def _index() -> dict[str, str]:
     """Return the package indexes of pip's configuration in uv's words; uv does not read it."""
     asked = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], check=False, capture_output=True, text=True
+        [sys.executable, "-P", "-m", "pip", "config", "list"], check=False, capture_output=True, text=True
     )
     words = {"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS"}
     found: dict[str, str] = {}
@@ -53,7 +53,7 @@ def main() -> int:
     """
     if find_spec(_PACKAGE) is not None:
         return 0
-    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+    pip = (sys.executable, "-P", "-m", "pip", "--quiet", "--disable-pip-version-check")
     refused = _run(*pip, "install", "--no-deps", REQUIREMENT)
     if refused is None:
         return 0
@@ -61,6 +61,7 @@ def main() -> int:
     if failed is None:
         uv = (
             sys.executable,
+            "-P",
             "-m",
             "uv",
             "pip",

@@ -1,0 +1,55 @@
+"""What is printed: text that comes from files stays text, whatever it holds."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDE = 160  # columns where there is no terminal that says how wide it is
+
+
+def inert(value: Any) -> str:
+    """Return a text in which no character steers a terminal: escape sequences, direction marks and such are spelt out.
+
+    Line feeds and tabs stay.
+    """
+    return "".join(
+        character if character in "\n\t" or not _steers(character) else _spelt(character)
+        for character in str(value)
+    )
+
+
+def one_line(value: Any) -> str:
+    """Return :func:`inert` text in one line."""
+    return " ".join(inert(value).split())
+
+
+def console(width: int | None = _WIDE, soft_wrap: bool = False) -> Console:
+    """Return a console that shows texts as they are: no markup, no emoji, and :func:`inert`.
+
+    :param width: columns where there is no terminal; None: what rich takes then
+    :param soft_wrap: leave long lines to the terminal
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    class Inert(Console):
+        def render_str(self, text: str, **more: Any) -> Text:
+            return super().render_str(inert(text), **more)
+
+    found = Inert(highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap)
+    if not found.is_terminal:
+        found = Inert(highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap, width=width)
+    return found
+
+
+def _steers(character: str) -> bool:
+    # Cc: control, Cf: direction marks and other invisible ones, Cs: lone surrogates, Zl, Zp: line separators.
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _spelt(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

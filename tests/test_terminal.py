@@ -1,0 +1,48 @@
+"""Text that comes from files is shown as text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import rlexp
+from rlexp import terminal
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\rb\x08", "a\\rb\\x08"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("\ud800", "\\ud800"),
+        ("two\nlines\tand ünïcödé ± 日本", "two\nlines\tand ünïcödé ± 日本"),
+    ],
+)
+def test_nothing_steers_the_terminal(text: str, shown: str) -> None:
+    assert terminal.inert(text) == shown
+
+
+def test_a_console_shows_brackets_and_colons(capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.table import Table
+
+    table = Table("[bold]", title="[link=x]")
+    table.add_row("[/red] :smile: \x1b[31m")
+    console = terminal.console()
+    console.print(table)
+    console.print("[/nothing]")
+    out = capsys.readouterr().out
+    assert all(text in out for text in ("[bold]", "[link=x]", "[/red] :smile: \\x1b[31m", "[/nothing]"))
+
+
+def test_there_is_no_other_console() -> None:
+    package = Path(rlexp.__file__).parent
+    made = [
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"(?<!\w)Console\(", path.read_text())
+    ]
+    assert made == []
