@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 
+from rlexp import stopping
 from rlexp.errors import UsageError, did_you_mean
 from rlexp.imports import isolate_children
 from rlexp.terminal import one_line
@@ -27,11 +28,30 @@ def main(argv: list[str] | None = None) -> int:
 
     :return: 0 done, 1 a run failed, 2 cannot be done as typed, 130/143 interrupted
     """
-    words = list(sys.argv[1:] if argv is None else argv)
-    isolate_children()
+    requested = None
+    try:
+        with stopping.listening(whole_process=argv is None):
+            try:
+                if argv is None and (parent := os.environ.pop(stopping.PARENT, None)):
+                    stopping.follow_parent(int(parent))
+                isolate_children()
+                code = _answer(list(sys.argv[1:] if argv is None else argv))
+            finally:
+                requested = stopping.requested()
+    except stopping.Stopped as stop:
+        return stop.exit_code
+    except BaseException:  # libraries turn an interruption into errors of their own
+        if requested is None or os.environ.get("RLEXP_TRACEBACK") == "1":
+            raise
+    return code if requested is None else 128 + requested
+
+
+def _answer(words: list[str]) -> int:
     try:
         return _dispatch(words)
     except UsageError as error:
+        if stopping.requested() is not None:
+            raise
         if os.environ.get("RLEXP_TRACEBACK") == "1":
             raise
         print(f"rlexp: {one_line(error)}", file=sys.stderr)

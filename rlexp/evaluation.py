@@ -15,6 +15,7 @@ import numpy as np
 import torch as th
 from gymnasium import spaces
 
+from rlexp import stopping
 from rlexp.errors import UsageError
 from rlexp.weights import load_weights
 
@@ -56,11 +57,15 @@ class Evaluator:
         """Return means and standard deviations over the episodes, in the words of ``evaluations.jsonl``.
 
         :param model: anything with Stable-Baselines3's ``predict``
+        :raises Stopped: after a signal
         """
         started = time.perf_counter()
         if not self._envs:
             self._envs = [self._make_env() for _ in range(self._n_envs)]
-        with isolated_random_state(self.seed, model):
+        with (
+            isolated_random_state(self.seed, model),
+            stopping.doing("the evaluation's current step"),
+        ):
             episodes = self._play(model)
         row: dict[str, Any] = {"n": len(episodes)}
         row |= _spread("return", [episode["return"] for episode in episodes])
@@ -99,6 +104,7 @@ class Evaluator:
         results: list[dict[str, Any]] = [{} for _ in range(self.episodes)]
         left = self.episodes
         while left:
+            stopping.raise_if_requested()
             extra: dict[str, Any] = {"action_masks": self._masks(playing)} if self.masked else {}
             if reads_rewards:
                 extra["rewards"] = rewards

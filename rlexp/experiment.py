@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import signal
+import threading
 import time
 import traceback
 import uuid
@@ -23,10 +25,9 @@ from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputF
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
-from rlexp import checkpoint, record, registry
+from rlexp import checkpoint, record, registry, stopping
 from rlexp.algos.build import build
 from rlexp.callbacks import Budget, Evaluate, Keep, Periods, Progress
-from rlexp.callbacks.keep import Interrupted
 from rlexp.config import paths
 from rlexp.config.task import task_options
 from rlexp.envs.episode_replay import EpisodeReplay
@@ -35,6 +36,8 @@ from rlexp.evaluation import Evaluator, isolated_random_state, stack
 from rlexp.logging.wandb import WandbSink
 from rlexp.logging.writers import RowWriter, Sink
 
+# What a part of the run in another process looks like when the signal has reached that as well, or Ray took it first.
+_CUT_OFF = (EOFError, ConnectionError, SystemExit)
 _ENDLESS = 2**62  # a step budget that the episode budget always undercuts
 
 
@@ -130,27 +133,32 @@ class Experiment:
         self._evaluated_s = 0.0  # in this one
         self._periods: Periods | None = None
         self._months: record.JsonlWriter | None = None
+        self._record: dict[str, Any] = {}
+        self._ending = threading.Lock()  # a second signal ends the record from another thread
+        self._saved_step: int | None = None
 
     def run(self) -> dict[str, Any]:
         """Train and evaluate.
 
         :return: the final evaluation row
-        :raises Interrupted: after SIGINT or SIGTERM, the state being kept
+        :raises Stopped: after SIGINT or SIGTERM
         """
-        self._record = self._begin()
-        self._clock = Clock()
-        try:
-            final = self._train() if registry.algo(self.cfg.algo.name).trains else self._measure()
-        except (Interrupted, KeyboardInterrupt) as stop:
-            self._end(
-                "interrupted",
-                error=f"stopped by {stop}" if isinstance(stop, Interrupted) else "stopped at once",
-            )
-            raise
-        except BaseException as error:
-            self._end("failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
-            raise
-        self._end("finished", evaluation=final)
+        with stopping.listening(), stopping.deferred(self._tell_stop, self._stop_at_once):
+            self._clock = Clock()
+            self._record = self._begin()
+            try:
+                final = self._train() if registry.algo(self.cfg.algo.name).trains else self._measure()
+            except BaseException as error:
+                number = stopping.requested()
+                if isinstance(error, KeyboardInterrupt) or (number and isinstance(error, _CUT_OFF)):
+                    self._end("interrupted", error=f"stopped by {stopping.name(number)}")
+                    raise stopping.Stopped(number or signal.SIGINT) from None
+                self._end(
+                    "failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc()
+                )
+                raise
+            self._end("finished", evaluation=final)
+        stopping.raise_if_requested()
         return final
 
     # ------------------------------------------------------------------------------------------------- record
@@ -179,15 +187,29 @@ class Experiment:
         return entry
 
     def _end(self, status: str, **facts: Any) -> None:
-        self._record |= {"status": status, "ended": record.now(), **self._clock.read(), **facts}
-        record.write_record(self.folder, self._record)
+        with self._ending:
+            self._record |= {"status": status, "ended": record.now(), **self._clock.read(), **facts}
+            record.write_record(self.folder, self._record)
+
+    # ------------------------------------------------------------------------------------------------ stopping
+
+    def _tell_stop(self, doing: str) -> str:
+        """Say what a first signal leads to."""
+        resumes = "" if self._saved_step is None else f" and resumes from step {self._saved_step:,}"
+        return f"stopping after {doing}; a second signal ends at once{resumes}"
+
+    def _stop_at_once(self, number: int) -> None:
+        """End the record of a run whose main thread may never come back."""
+        if self._record.get("status") == "running":
+            self._end("interrupted", error=f"ended at once by {stopping.name(number)}")
 
     # ----------------------------------------------------------------------------------------------- reference
 
     def _measure(self) -> dict[str, Any]:
         """Evaluate a policy that learns nothing."""
-        env = make_training_env(self.cfg)
-        model = make_model(self.cfg, env)
+        with stopping.immediate():
+            env = make_training_env(self.cfg)
+            model = make_model(self.cfg, env)
         evaluator = make_evaluator(self.cfg)
         row = {"episodes": 0, "timesteps": 0, **evaluator.evaluate(model)}
         self._record["train_s"] = 0.0
@@ -209,6 +231,7 @@ class Experiment:
         with isolated_random_state(self.cfg.seed):
             observation, _ = env.reset(seed=self.cfg.seed)
             while not over:
+                stopping.raise_if_requested()
                 action, _ = model.predict(stack([observation], env.observation_space))
                 observation, _, terminated, truncated, info = env.step(action[0])
                 over = terminated or truncated
@@ -223,14 +246,16 @@ class Experiment:
         cfg = self.cfg
         if cfg.hardware.torch_threads is not None:
             th.set_num_threads(cfg.hardware.torch_threads)
-        env = make_training_env(cfg)
-        self.model = make_model(cfg, env)
+        with stopping.immediate():
+            env = make_training_env(cfg)
+            self.model = make_model(cfg, env)
         found = checkpoint.load_newest(self.folder / record.CHECKPOINTS)
         saved = found[1] if found is not None else None
         files = saved["files"] if saved is not None else {record.METRICS: 0, record.EVALUATIONS: 0}
         self._metrics = record.JsonlWriter(self.folder / record.METRICS, files[record.METRICS])
         self._evaluations = record.JsonlWriter(self.folder / record.EVALUATIONS, files[record.EVALUATIONS])
-        self._wandb = self._open_wandb()
+        with stopping.immediate():
+            self._wandb = self._open_wandb()
         evaluator = make_evaluator(cfg)
         self._budget = Budget(
             cfg.total_episodes, self._env_spec.metrics, sets_pace=cfg.total_timesteps is None
@@ -292,15 +317,14 @@ class Experiment:
         self._learning_since = time.perf_counter()
         with contextlib.ExitStack() as closing:
             learner = model if cfg.hardware.ray is None else self._distributed(closing)
-            keep.listen()
             try:
-                learner.learn(
-                    total - model.num_timesteps,
-                    callback=CallbackList(callbacks),
-                    reset_num_timesteps=saved is None,
-                )
+                with stopping.doing(lambda: f"the current rollout, at step {model.num_timesteps:,}"):
+                    learner.learn(
+                        total - model.num_timesteps,
+                        callback=CallbackList(callbacks),
+                        reset_num_timesteps=saved is None,
+                    )
             finally:
-                keep.unlisten()
                 progress.close()
                 self._record["train_s"] = round(self._train_seconds(), 3)
                 if learner is not model:
@@ -335,6 +359,7 @@ class Experiment:
             self._periods.num_timesteps = self.model.num_timesteps
         self._clock.wall_s, self._clock.cpu_s = saved["clock"]["wall_s"], saved["clock"]["cpu_s"]
         self._trained_s = saved["clock"]["train_s"]
+        self._saved_step = self.model.num_timesteps
         self.console.print(f"resuming at step {self.model.num_timesteps:,}", highlight=False)
 
     def _save(self) -> None:
@@ -350,6 +375,7 @@ class Experiment:
             state["files"][record.PERIODS] = self._months.tell()
         root = self.folder / record.CHECKPOINTS
         checkpoint.save(root, state, self.model.num_timesteps, self.cfg.checkpoint.keep)
+        self._saved_step = self.model.num_timesteps
 
     def _train_seconds(self) -> float:
         """Return the seconds spent on training alone, evaluations left out, earlier attempts included."""

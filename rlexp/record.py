@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -28,7 +29,11 @@ EVALUATIONS = "evaluations.jsonl"
 PERIODS = "periods.jsonl"
 DISCARDED = "discarded.jsonl"
 CHECKPOINTS = "checkpoints"
+LOCK = ".lock"
 
+_CLAIM_SECONDS = 0.5  # whoever looks whether a run is in use holds it for a moment
+
+DEAD = "dead"  # never written: what "running" means when no process holds the run folder
 _PACKAGES = (
     "rlexp",
     "torch",
@@ -157,16 +162,41 @@ def claimed(folder: Path) -> Iterator[None]:
     :raises UsageError: when another process is working on this run
     """
     validate(folder)
-    lock = open_file(folder / ".lock", "a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise UsageError(f"{folder}: another process is working on this run") from None
+    lock = open_file(folder / LOCK, "a+")
+    until = time.monotonic() + _CLAIM_SECONDS
+    while not _lock(lock, fcntl.LOCK_EX):
+        if time.monotonic() > until:
+            lock.close()
+            raise UsageError(f"{folder}: another process is working on this run")
+        time.sleep(_CLAIM_SECONDS / 10)
     try:
         yield
     finally:
         lock.close()
+
+
+def in_use(folder: Path) -> bool:
+    """Return whether some process holds the run folder right now."""
+    try:
+        lock = open_file(folder / LOCK, "rb")
+    except (OSError, UsageError):
+        return False
+    with lock:
+        return not _lock(lock, fcntl.LOCK_SH)
+
+
+def status(folder: Path, record: dict[str, Any]) -> str:
+    """Return a record's status; ``dead`` when it says ``running`` and nobody runs, as after ``kill -9``."""
+    found: str = record["status"]
+    return DEAD if found == "running" and not in_use(folder) else found
+
+
+def _lock(file: IO[Any], kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def set_aside(folder: Path) -> Path:

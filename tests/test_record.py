@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,28 @@ def test_provenance_names_what_produced_the_numbers() -> None:
     facts = record.provenance()
     assert facts["versions"]["torch"] and facts["versions"]["python"]
     json.dumps(facts)
+
+
+def test_a_running_record_that_nobody_holds_is_dead(tmp_path: Path) -> None:
+    entry = {"status": "running"}
+    assert record.status(tmp_path, entry) == "dead"
+    with (tmp_path / record.LOCK).open("w") as lock:
+        assert record.status(tmp_path, entry) == "dead"
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert record.status(tmp_path, entry) == "running"
+        assert record.status(tmp_path, {"status": "interrupted"}) == "interrupted"
+    assert record.status(tmp_path, entry) == "dead"
+
+
+def test_looking_at_a_run_does_not_keep_anybody_from_it(tmp_path: Path) -> None:
+    lock = (tmp_path / record.LOCK).open("w")
+    fcntl.flock(lock, fcntl.LOCK_SH)  # as while its status is read
+    threading.Timer(0.1, lock.close).start()
+    with record.claimed(tmp_path):
+        assert record.in_use(tmp_path)
+    with (
+        record.claimed(tmp_path),
+        pytest.raises(UsageError, match="another process"),
+        record.claimed(tmp_path),
+    ):
+        pass

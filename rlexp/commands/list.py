@@ -110,7 +110,7 @@ def _runs(output_dir: Path) -> Table:
         result = f"{row.get('return_mean', '')}" if rate is None else f"{rate:.1%}"
         table.add_row(
             str(path.parent),
-            entry["status"],
+            record.status(path.parent, entry),
             str(entry.get("episodes", "")),
             str(entry.get("timesteps", "")),
             result,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from rlexp import terminal
+from rlexp import stopping, terminal
 from rlexp.commands import sweep_plan, sweep_run, sweep_show
 from rlexp.commands.sweep_plan import FINISHED
 from rlexp.errors import UsageError
@@ -87,8 +86,8 @@ def _logs(runs: Sequence[Expected], sweep: sweep_file.Sweep) -> Path:
 
 def _conclude(outcome: sweep_run.Outcome, again: str) -> int:
     if outcome.signal:
-        name = signal.Signals(outcome.signal).name
-        print(f"stopped by {name}, {outcome.left} runs left; continue with: {again}", file=sys.stderr)
+        name = stopping.name(outcome.signal)
+        print(f"rlexp: stopped by {name}, {outcome.left} runs left; continue with: {again}", file=sys.stderr)
         return 128 + outcome.signal
     if outcome.failed:
         which = ", ".join(f"{run.label} seed={run.seed}" for run, _, _ in outcome.failed)

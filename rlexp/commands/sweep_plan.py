@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from omegaconf import DictConfig
 
 from rlexp.config import paths
 from rlexp.errors import UsageError
-from rlexp.folder import open_file
 from rlexp.record import RECORD, read_record
 from rlexp.reports.records import Expected
 from rlexp.reports.sweep_file import Sweep
@@ -106,20 +103,6 @@ def state(run: Expected) -> State:
         lines = [line.strip() for line in str(record.get("error") or "").splitlines() if line.strip()]
         return State(FAILED, error=lines[-1] if lines else "")
     return State(UNFINISHED)
-
-
-def in_use(folder: Path) -> bool:
-    """Whether some process holds the run folder right now."""
-    try:
-        lock = open_file(folder / ".lock", "r+")
-    except OSError:
-        return False
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
 
 
 def seconds_left(

@@ -1,14 +1,12 @@
 """Training the runs of a sweep, one process each.
 
 Every run is a command line of its own, so that what one of them breaks stays its own, and threads, random
-states and loggers cannot leak from run to run. A child asks the kernel to be told when its parent dies
-(Linux, ``PR_SET_PDEATHSIG``): after ``kill -9`` of the sweep no run lives on unseen, each takes a checkpoint
-and ends, and the same sweep continues with all of them.
+states and loggers cannot leak from run to run. Every run ends with the sweep, also after ``kill -9``: it saves its
+state, and the same sweep continues with all of them.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -18,20 +16,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
-from rlexp.commands.sweep_plan import FAILED, FINISHED, in_use, state
+from rlexp import stopping
+from rlexp.commands.sweep_plan import FAILED, FINISHED, State, state
+from rlexp.record import RECORD, in_use
 from rlexp.reports.records import Expected, last_line, slug
 
 Command = Callable[[Expected], list[str]]
 
 _POLL_SECONDS = 0.1
 _RETRY_SECONDS = 1.0
-_PR_SET_PDEATHSIG = 1
-
-# Loaded before any fork: between fork and exec nothing may be imported.
-_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+_KILL_SECONDS = 2.0  # for what a second signal asks of the runs
 
 
 def train_command(run: Expected) -> list[str]:
@@ -49,8 +45,6 @@ class Listener(Protocol):
     def failed(self, run: Expected, error: str, log: Path) -> None: ...
 
     def waiting(self, run: Expected) -> None: ...
-
-    def stopping(self, running: int) -> None: ...
 
     def tick(self, running: Sequence[Expected], waiting: int) -> None: ...
 
@@ -76,7 +70,8 @@ class _Child:
     log: Path
     output: IO[bytes]
     began: float
-    signals: int = 0
+    record_before: int | None
+    told: bool = False
 
 
 class Sweeper:
@@ -107,29 +102,24 @@ class Sweeper:
         self._command = command
         self._children: list[_Child] = []
         self._outcome = Outcome()
-        self._signals = 0
-        self._told_to_stop = False
         self._not_before: dict[Path, float] = {}
         self._told: set[Path] = set()
 
     def run(self) -> Outcome:
         """Train until nothing is left or a signal comes."""
         self._logs.mkdir(parents=True, exist_ok=True)
-        before = {
-            number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)
-        }
         try:
-            while self._children or (self._waiting and not self._outcome.signal):
-                self._fill()
-                self._forward()
-                self._reap()
-                self._listener.tick([child.run for child in self._children], len(self._waiting))
-                time.sleep(_POLL_SECONDS)
+            with stopping.listening(), stopping.deferred(self._tell_stop, self._kill):
+                while self._children or (self._waiting and not self._outcome.signal):
+                    self._outcome.signal = stopping.requested() or 0
+                    self._fill()
+                    self._forward()
+                    self._reap()
+                    self._listener.tick([child.run for child in self._children], len(self._waiting))
+                    time.sleep(_POLL_SECONDS)
         finally:
             for child in self._children:  # only when something above broke
                 child.process.terminate()
-            for number, handler in before.items():
-                signal.signal(number, handler)
         self._outcome.left = len(self._waiting)
         return self._outcome
 
@@ -159,6 +149,7 @@ class Sweeper:
     def _start(self, run: Expected) -> None:
         log = self._logs / f"{slug(run.label)}-seed={run.seed}.log"
         output = log.open("wb")
+        record_before = _written(run)
         process = subprocess.Popen(
             self._command(run),
             stdin=subprocess.DEVNULL,
@@ -167,9 +158,8 @@ class Sweeper:
             env=_environment(),
             # A group of its own: Ctrl-C reaches the sweep alone, which passes it on exactly once.
             process_group=0,
-            preexec_fn=_die_with(os.getpid()),
         )
-        self._children.append(_Child(run, process, log, output, time.monotonic()))
+        self._children.append(_Child(run, process, log, output, time.monotonic(), record_before))
         self._listener.started(run)
 
     def _reap(self) -> None:
@@ -191,49 +181,62 @@ class Sweeper:
         elif code != 0 and in_use(child.run.folder):  # another process was quicker to take it
             self._postpone(child.run)
         else:
-            said = last_line(child.log.read_text(encoding="utf-8", errors="replace"))
-            error = found.error if found.status == FAILED and found.error else said
-            error = error or (f"ended with exit code {code}" if code >= 0 else f"killed by signal {-code}")
+            error = _error(child, code, found)
             self._outcome.failed.append((child.run, error, child.log))
             self._listener.failed(child.run, error, child.log)
 
-    def _on_signal(self, number: int, _: FrameType | None) -> None:
-        # Only noted here: the handler may come in the middle of starting a child that no list holds yet.
-        self._signals += 1
-        self._outcome.signal = number
+    def _tell_stop(self, _: str) -> str:
+        return f"stopping: {len(self._children)} runs save their state and end; a second signal ends them at once"
 
     def _forward(self) -> None:
-        """Pass signals on to every child, also to those that began as the signal came."""
-        if not self._signals:
-            return
-        if not self._told_to_stop:
-            self._told_to_stop = True
-            self._listener.stopping(len(self._children))
+        """Pass the signal on to every child, also to those that began as it came."""
         for child in self._children:
-            if child.signals == 0:
+            if self._outcome.signal and not child.told:
                 child.process.send_signal(self._outcome.signal)
-            elif child.signals < self._signals:
-                child.process.kill()  # whoever asks twice does not want to wait for checkpoints
-            child.signals = self._signals
+                child.told = True
+
+    def _kill(self, number: int) -> None:
+        """End the children at once; runs that can still answer end their records first."""
+        until = time.monotonic() + _KILL_SECONDS
+        children = list(self._children)
+        while any(child.process.poll() is None for child in children) and time.monotonic() < until:
+            for child in children:
+                child.process.send_signal(number)
+            time.sleep(_POLL_SECONDS)
+        for child in children:
+            child.process.kill()
+
+
+def _error(child: _Child, code: int, found: State) -> str:
+    """Say why a run has ended: its record knows, or what it printed, or only the system."""
+    if found.status == FAILED and found.error and _written(child.run) != child.record_before:
+        return found.error
+    if code < 0:
+        return f"ended by signal {-code} ({signal.Signals(-code).name})"
+    if code - 128 in stopping.SIGNALS:
+        return f"stopped by {stopping.name(code - 128)}"
+    text = child.log.read_text(encoding="utf-8", errors="replace")
+    messages = [line for line in text.splitlines() if line.startswith(("rlexp: ", "failed: "))]
+    if messages:
+        return messages[-1]
+    return (
+        last_line(text)
+        if "Traceback (most recent call last)" in text
+        else f"exit code {code} without a message"
+    )
+
+
+def _written(run: Expected) -> int | None:
+    """Return when a run's record was written, in nanoseconds."""
+    try:
+        return (run.folder / RECORD).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _environment() -> dict[str, str]:
     single = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    return {**os.environ, **single}
-
-
-def _die_with(parent: int) -> Callable[[], Any] | None:
-    """Return what a child does between fork and exec so that it is told (SIGTERM) when its parent dies."""
-    libc = _LIBC
-    if libc is None:
-        return None
-
-    def ask() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # died before the kernel was asked
-            os._exit(143)
-
-    return ask
+    return {**os.environ, **single, stopping.PARENT: str(os.getpid())}
 
 
 def cores() -> int:

@@ -79,10 +79,6 @@ class Progress:
         """A run belongs to another process."""
         self._say(f"waiting   {run.label} seed={run.seed}: another process is working on it")
 
-    def stopping(self, running: int) -> None:
-        """A signal has come."""
-        self._say(f"stopping: {running} runs write their checkpoints; once more stops them at once")
-
     def tick(self, running: Sequence[Expected], waiting: int) -> None:
         """Some time has passed."""
         self._running = running

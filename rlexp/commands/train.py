@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from rlexp import record, terminal
+from rlexp import record, stopping, terminal
 from rlexp.commands import compose as composing
 from rlexp.commands import multirun
 from rlexp.commands.diagnose import explain
@@ -130,12 +130,14 @@ def run(cfg: DictConfig, folder: Path, origin: dict[str, Any], alone: bool = Tru
 
     :param alone: show the learning curve at the end
     :raises RunFailed: when training failed
-    :raises SystemExit: 130 or 143 when it was interrupted
+    :raises Stopped: after SIGINT or SIGTERM
     """
     console = terminal.console(width=None, soft_wrap=True)
     if not cfg.force and (line := finished_line(folder) if folder.exists() else None):
         console.print(line)
         return _value(record.read_record(folder).get("evaluation") or {})
+    import rlexp.experiment  # takes seconds: a signal that comes meanwhile leaves no folder behind  # noqa: F401
+
     folder.mkdir(parents=True, exist_ok=True)
     with record.claimed(folder):
         if not (cfg.force and (folder / record.CONFIG).exists()):
@@ -147,18 +149,14 @@ def run(cfg: DictConfig, folder: Path, origin: dict[str, Any], alone: bool = Tru
 
 
 def _train(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, alone: bool) -> float | None:
-    from rlexp.callbacks.keep import Interrupted
     from rlexp.experiment import Experiment
 
     console.print(f"{cfg.algo.name} on {paths.env_label(cfg)}, seed {cfg.seed} -> {short(folder)}")
     try:
         final = Experiment(cfg, folder, origin, console).run()
-    except Interrupted as stop:
-        console.print(f"interrupted, state kept; the same command goes on from here\n{short(folder)}")
-        raise SystemExit(stop.exit_code) from None
-    except KeyboardInterrupt:
-        console.print(f"stopped at once; the same command goes on from the last checkpoint\n{short(folder)}")
-        raise SystemExit(130) from None
+    except stopping.Stopped:
+        console.print(f"interrupted; run the same command again to resume {short(folder)}")
+        raise
     except UsageError:
         raise
     except Exception as error:

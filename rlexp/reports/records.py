@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rlexp import registry
 from rlexp.config.paths import learning
 from rlexp.errors import UsageError
-from rlexp.record import CONFIG, RECORD, read_evaluations, read_record
+from rlexp.record import CONFIG, RECORD, read_evaluations, read_record, status
 from rlexp.stored import read_config
 from rlexp.terminal import one_line
 
@@ -130,7 +130,7 @@ def _examine(wanted: Expected, folder: Path, notes: list[str] | None) -> Run | A
         return absent(f"damaged: {CONFIG} is not of a run ({last_line(error)})")
     if record["status"] != "finished":
         why = last_line(record.get("error"))
-        return absent(record["status"] + (f": {why}" if why else ""))
+        return absent(status(folder, record) + (f": {why}" if why else ""))
     reason = _misfit(_plain(wanted.learning), learned, notes)
     if seed != wanted.seed:
         reason = f"seed is {seed}"

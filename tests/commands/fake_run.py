@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from rlexp import stopping
+
 
 def main() -> int:
     folder, seconds = Path(sys.argv[1]), float(sys.argv[2])
@@ -26,6 +28,8 @@ def main() -> int:
         print(f"{folder}: another process is working on this run", file=sys.stderr)
         return 2
     stopped: list[int] = []
+    if stopping.PARENT in os.environ:
+        stopping.follow_parent(int(os.environ[stopping.PARENT]))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _: stopped.append(got))
     with (folder / "starts").open("a") as starts:

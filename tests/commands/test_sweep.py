@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import signal
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from rlexp import record
 from rlexp.commands import sweep, sweep_plan, sweep_run, sweep_show
 from rlexp.errors import UsageError
 from rlexp.reports import sweep_file
@@ -105,7 +105,7 @@ def test_a_failure_is_told_at_once_and_the_others_finish(
     told = next(number for number, line in enumerate(lines) if line.startswith("FAILED"))
     assert lines[told] == "FAILED    PPO seed=0: ArithmeticError: loss became nan at step 17"
     assert "log: " in lines[told + 1] and any(line.startswith("finished") for line in lines[told:])
-    assert "FAILED    LCPO seed=1: Segmentation, so to say" in out
+    assert "FAILED    LCPO seed=1: exit code 7 without a message" in out
     assert "2 failed (PPO seed=0, LCPO seed=1)" in err
     assert f"train only them again: rlexp sweep quick output_dir={top / 'out'}" in err
     finished = [run for run in runs(top) if sweep_plan.state(run).status == sweep_plan.FINISHED]
@@ -185,7 +185,12 @@ def test_signals_reach_the_runs_and_their_checkpoints_are_waited_for(
     process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert process.returncode == code
-    assert "write their checkpoints" in out and "continue with: rlexp sweep quick" in err
+    name = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
+    heard, ended = err.splitlines()
+    assert heard == (
+        f"rlexp: {name}: stopping: 2 runs save their state and end; a second signal ends them at once"
+    )
+    assert "6 runs left; continue with: rlexp sweep quick" in ended and "Traceback" not in out
     states = [
         json.loads((run.folder / "record.json").read_text())["status"] for run in runs(top)[:6] if starts(run)
     ]
@@ -193,7 +198,6 @@ def test_signals_reach_the_runs_and_their_checkpoints_are_waited_for(
     assert not any(alive(one) for one in process_ids(top))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
 def test_kill_9_leaves_no_run_behind_and_the_same_command_continues(top: Path) -> None:
     for _ in range(2):
         process = begin(top) if not process_ids(top) else begin_again(top)
@@ -220,21 +224,13 @@ def test_a_run_of_another_process_is_left_alone(top: Path, capsys: pytest.Captur
     mine.folder.mkdir(parents=True)
     holder = subprocess.Popen([sys.executable, str(FAKE), str(mine.folder), "2.0"])
     wait_for(lambda: starts(mine) == 1)
-    assert sweep_plan.in_use(mine.folder)
+    assert record.in_use(mine.folder)
     assert go(top, "--jobs", "6") == 0
     holder.wait()
     printed = capsys.readouterr().out
     assert "waiting   PPO seed=0: another process is working on it" in printed
     assert "finished  PPO seed=0 by another process" in printed
     assert starts(mine) == 1  # the sweep never touched it
-
-
-def test_in_use(tmp_path: Path) -> None:
-    assert not sweep_plan.in_use(tmp_path)
-    with (tmp_path / ".lock").open("w") as lock:
-        assert not sweep_plan.in_use(tmp_path)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert sweep_plan.in_use(tmp_path)
 
 
 def test_estimate_uses_the_row_then_all_then_the_default(top: Path) -> None:
