@@ -32,6 +32,7 @@ class AlgoSpec:
     :param masked_target: class to use instead where the environment masks actions (``env.masks=true``)
     :param trains: False for reference policies that are only measured
     :param distributed: whether actors of its own can act for it elsewhere, ``hardware=ray``
+    :param unsupported: what of Stable-Baselines3 it rejects with one line: ``"VecNormalize"``
     """
 
     name: str
@@ -43,6 +44,7 @@ class AlgoSpec:
     masked_target: str | None = None
     trains: bool = True
     distributed: bool = False
+    unsupported: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

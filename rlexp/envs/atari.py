@@ -55,6 +55,12 @@ class AtariEnv(gymnasium.Env[Screens, np.int64]):
         self.observation_space = self._games.single_observation_space
         self.action_space = self._games.single_action_space
 
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError(
+            "env=atari: an emulator can be neither copied nor pickled; hand over a function that builds the "
+            "environment, as in SubprocVecEnv([lambda: make('pong')])"
+        )
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Screens, dict[str, Any]]:

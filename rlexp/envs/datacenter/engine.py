@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -58,6 +58,14 @@ class Engine:
         self._pipes: list[int] = []
         self._size = 8 * (_OBSERVED + len(self.watched))
         self._steps = self._n_steps = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._process is not None:
+            raise TypeError(
+                "env=datacenter: an engine under way can be neither copied nor pickled; hand over a function that "
+                "builds the environment, or use env.backend=surrogate"
+            )
+        return vars(self)
 
     def begin(self, weather: Weather, n_steps: int) -> Floats:
         """Start a year on the first of January, after the engine's own warm-up days.

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from rlexp.envs.restaurant.acts import DONTCARE, NOT_AVAILABLE
@@ -73,6 +73,9 @@ class Domain:
         self.values_and_dontcare = {slot: (*values, DONTCARE) for slot, values in self.informable.items()}
         self.venue_by_name = {venue["name"]: venue for venue in self.venues}
         self._queries: dict[tuple[str | None, str | None, str | None], Query] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Domain:
+        return self  # never changes; tables that follow from it are cached by its identity
 
     def query(self, area: str | None, food: str | None, pricerange: str | None) -> Query:
         """The venues for the accepted values of the three slots; answers are cached.

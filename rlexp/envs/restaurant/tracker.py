@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,14 @@ class FocusTracker:
         self._buffer = array("f", self._zeros)
         self._view = np.frombuffer(self._buffer, dtype=np.float32)
         self.start()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_view"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # Copied like the rest, the view would be an array of its own that no update reaches.
+        self._view = np.frombuffer(self._buffer, dtype=np.float32)
 
     def start(self) -> None:
         """Begin a dialogue: nothing has been said."""

@@ -1,0 +1,158 @@
+"""Contracts of whole runs: interrupted, killed or damaged, a run ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from rlexp import checkpoint, record
+from rlexp.buffers import demonstrations
+from rlexp.callbacks import Budget
+from rlexp.commands.compose import compose
+from rlexp.commands.evaluate import load_trained
+from rlexp.experiment import Experiment, make_evaluator
+from rlexp.testing import tasks
+from rlexp.testing.cases import STEPS, Case, require, same, weights
+
+_NOT_DECIDED = ("wall_s", "time/fps", "time/time_elapsed", "time/iterations")
+
+
+class _Killed(BaseException):
+    """Stands for SIGKILL: nobody catches it."""
+
+
+def resumes_as_a_run(case: Case) -> None:
+    """A run ends like any other after SIGTERM, after a kill, and after a kill and damage to its newest checkpoint.
+
+    The same are weights, metrics and evaluations, and ``rlexp evaluate`` repeats the recorded final evaluation.
+
+    :raises ContractError: naming what differs
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        cfg = _config(case, root)
+        plain = _finished(case, cfg, root / "plain")
+        _measures_what_it_saves(cfg, root / "plain")
+
+        _stopped(cfg, root / "interrupted", _terminate)
+        status = record.read_record(root / "interrupted")["status"]
+        require(status == "interrupted", f"a run that SIGTERM stopped is recorded as {status}")
+        same(plain, _finished(case, cfg, root / "interrupted"), "a run and one that SIGTERM interrupted")
+
+        _stopped(cfg, root / "killed", _kill)
+        same(plain, _finished(case, cfg, root / "killed"), "a run and one that was killed")
+
+        _stopped(cfg, root / "damaged", _kill)
+        newest = checkpoint.available(root / "damaged" / record.CHECKPOINTS)[0]
+        arrays = newest / checkpoint.ARRAYS
+        arrays.write_bytes(arrays.read_bytes()[:-100])
+        same(
+            plain, _finished(case, cfg, root / "damaged"), "a run and one whose newest checkpoint was damaged"
+        )
+
+
+def _config(case: Case, root: Path) -> DictConfig:
+    settings = dict(case.settings)
+    if case.demonstrations:
+        settings["demonstrations"] = str(root / "demonstrations.npz")
+        demonstrations.write(root / "demonstrations.npz", tasks.demonstrate(case.observations))
+    return compose(
+        [
+            f"algo={case.spec.name}",
+            *(f"algo.{key}={value}" for key, value in settings.items()),
+            "env=gym",
+            f"env.id=rlexp.testing.tasks:rlexp-testing/{case.observations}-{case.actions}-v0",
+            f"total_timesteps={STEPS}",
+            f"output_dir={root}",
+            "logger=none",
+            "hardware=cpu",
+            "checkpoint.every_timesteps=8",
+            "checkpoint.keep=3",
+            "evaluation.episodes=10",
+            f"evaluation.every_timesteps={STEPS // 2}",
+            "evaluation.deterministic=false",
+        ]
+    )
+
+
+def _finished(case: Case, cfg: DictConfig, folder: Path) -> dict[str, Any]:
+    """Run, or run on, to the end; return what a run leaves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a damaged checkpoint is warned of
+        _run(cfg, folder)
+    status = record.read_record(folder)["status"]
+    require(status == "finished", f"a run that ended is recorded as {status}")
+    model = case.target.load(folder / "model.zip", device="cpu")
+    return {
+        "weights": weights(model),
+        "metrics": _rows(folder / record.METRICS),
+        "evaluations": _rows(folder / record.EVALUATIONS),
+    }
+
+
+def _measures_what_it_saves(cfg: DictConfig, folder: Path) -> None:
+    recorded = record.read_record(folder)["evaluation"]
+    evaluator = make_evaluator(cfg)
+    measured = evaluator.evaluate(load_trained(cfg, folder))
+    evaluator.close()
+    kept = {key: recorded[key] for key in measured}
+    same(_decided(kept), _decided(measured), "the recorded final evaluation and what rlexp evaluate measures")
+
+
+def _run(cfg: DictConfig, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    Experiment(cfg, folder, {"overrides": [], "choices": {}}, Console(quiet=True)).run()
+
+
+def _stopped(cfg: DictConfig, folder: Path, how: Callable[[], None]) -> None:
+    with _at_step(STEPS * 5 // 8, how):
+        try:
+            _run(cfg, folder)
+        except BaseException as error:
+            if isinstance(error, Exception) and type(error).__name__ != "Interrupted":
+                raise
+    left = checkpoint.available(folder / record.CHECKPOINTS)
+    require(
+        len(left) > 1,
+        f"a run with checkpoint.every_timesteps=8 that stopped had written {len(left)} checkpoints",
+    )
+
+
+def _terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _kill() -> None:
+    raise _Killed
+
+
+@contextmanager
+def _at_step(step: int, call: Callable[[], None]) -> Iterator[None]:
+    """Call once, when training reaches a step."""
+    usual, left = Budget._on_step, [call]
+
+    def on_step(budget: Budget) -> bool:
+        if left and budget.num_timesteps >= step:
+            left.pop()()
+        return usual(budget)
+
+    with mock.patch.object(Budget, "_on_step", on_step):
+        yield
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [_decided(row) for row in record.read_jsonl(path)]
+
+
+def _decided(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in _NOT_DECIDED}

@@ -1,0 +1,195 @@
+"""Contracts with environments and observations as Stable-Baselines3 and gymnasium have them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.vec_env import VecNormalize
+
+from rlexp.testing.cases import STEPS, Case, ContractError, log_rows, outcome, require, same
+from rlexp.testing.training import trained
+
+
+def predicts_in_shape(case: Case) -> None:
+    """One observation gives one action, ``n`` give ``n``, arrays all of them and of the action space.
+
+    :raises ContractError: naming shape or type
+    """
+    model = trained(case).model
+    space = model.action_space
+    for deterministic in (True, False):
+        for n in (None, 1, 3):
+            batch = case.batch(n or 1)
+            seen: Any = batch
+            if n is None:
+                seen = {key: part[0] for key, part in batch.items()} if isinstance(batch, dict) else batch[0]
+            extra: dict[str, Any] = {}
+            if case.masked:
+                mask = np.array([False, True, False])
+                extra["action_masks"] = mask if n is None else np.tile(mask, (n, 1))
+            chosen = model.predict(seen, deterministic=deterministic, **extra)[0]
+            wanted = space.shape if n is None else (n, *space.shape)
+            require(
+                isinstance(chosen, np.ndarray),
+                f"predict returns a {type(chosen).__name__} for {n or 'one'} observation(s), not an array",
+            )
+            require(chosen.shape == wanted, f"predict returns shape {chosen.shape}, not {wanted}")
+            one = chosen if n is None else chosen[0]
+            inside = space.contains(int(one) if isinstance(space, spaces.Discrete) else one)
+            require(inside, f"predict returns {one!r}, which is not in {space}")
+            require(
+                np.issubdtype(chosen.dtype, np.integer) == isinstance(space, spaces.Discrete),
+                f"predict returns {chosen.dtype} for {space}",
+            )
+
+
+def hints_at_the_gym_api(case: Case) -> None:
+    """``predict`` on what gymnasium's ``reset`` returns says what was mixed up, as Stable-Baselines3 does.
+
+    :raises ContractError: when it does not
+    """
+    try:
+        trained(case).model.predict(case.task()().reset())
+    except ValueError as error:
+        require(
+            "mixing Gym API" in str(error),
+            f"predict((observation, info)) says '{error}', not what was mixed up",
+        )
+    else:
+        raise ContractError("predict accepts (observation, info), which is no observation")
+
+
+def trains_in_subprocesses(case: Case) -> None:
+    """Training in processes of their own is the same, bit by bit, as in one.
+
+    :raises ContractError: naming the difference
+    """
+    ends = []
+    for subprocesses in (False, True):
+        env = case.env(2, subprocesses)
+        model = case.model(env)
+        require(
+            model.get_env() is not None and model.get_env().num_envs == 2,
+            "get_env does not return the environment",
+        )
+        log_rows(model)
+        model.learn(STEPS)
+        ends.append(outcome(model))
+        env.close()
+    same(ends[0], ends[1], "trainings in one process and in two more")
+
+
+def normalizes_or_says_no(case: Case) -> None:
+    """``VecNormalize`` works, or is rejected in one line where the algorithm declares that it does not.
+
+    :raises ContractError: when neither is so
+    """
+    env = VecNormalize(case.env(2))
+    if "VecNormalize" in case.spec.unsupported:
+        rejects(case, lambda: case.model(env), "VecNormalize")
+        return
+    model = case.model(env)
+    log_rows(model)
+    model.learn(STEPS)
+    require(
+        all(bool(th.isfinite(one).all()) for one in model.policy.parameters()),
+        "parameters are not finite after training with VecNormalize",
+    )
+    require(model.get_vec_normalize_env() is env, "get_vec_normalize_env does not return the VecNormalize")
+
+
+def rejects_what_does_not_fit(case: Case) -> None:
+    """Kinds of spaces that the algorithm does not list are rejected when it is built, in one line.
+
+    :raises ContractError: when they are not
+    """
+    for observations in ("vector", "image", "dict"):
+        for actions in ("discrete", "continuous"):
+            if observations in case.spec.observations and actions in case.spec.actions:
+                continue
+            other = dataclasses.replace(
+                case, observations=observations, actions=actions, demonstrations=False, masked=False
+            )
+            env = other.env()
+            rejects(
+                other, lambda env=env: _build(case, env), f"{observations} observations and {actions} actions"
+            )
+
+
+def _build(case: Case, env: Any) -> Any:
+    return case.target(_policy(case, env), env, device="cpu", seed=0)
+
+
+def _policy(case: Case, env: Any) -> str:
+    if "policy" not in inspect.signature(case.target.__init__).parameters:
+        return "MlpPolicy"
+    name = "MultiInput" if isinstance(env.observation_space, spaces.Dict) else "Mlp"
+    return next(
+        (one for one in (f"{name}Policy", f"{name}LstmPolicy") if one in case.target.policy_aliases),
+        "MlpPolicy",
+    )
+
+
+def rejects(case: Case, build: Any, what: str) -> None:
+    """:raises ContractError: unless something is rejected with a ValueError or an AssertionError of one line"""
+    try:
+        build()
+    except (ValueError, AssertionError) as error:
+        if isinstance(error, ContractError):
+            raise
+        lines = str(error).strip().splitlines()
+        require(len(lines) == 1, f"{case.spec.name} rejects {what} in {len(lines)} lines: {lines[:2]}")
+    except Exception as error:
+        raise ContractError(
+            f"{case.spec.name} meets {what} with a raw {type(error).__name__}: {error}"
+        ) from error
+    else:
+        raise ContractError(f"{case.spec.name} accepts {what}, which it does not list")
+
+
+def takes_policy_kwargs(case: Case) -> None:
+    """``policy_kwargs`` choose sizes: ``net_arch``, and of pictures ``features_dim``.
+
+    :raises ContractError: when they do not
+    """
+    wide = case.target(_policy(case, case.env()), case.env(), device="cpu", policy_kwargs={"net_arch": [24]})
+    widths = {size for one in wide.policy.parameters() for size in one.shape}
+    require(24 in widths, "policy_kwargs=dict(net_arch=[24]) builds no layer of 24 units")
+    if "image" not in case.spec.observations:
+        return
+    pictures = dataclasses.replace(case, observations="screen", masked=False)
+    names = [one for one in ("CnnPolicy", "CnnLstmPolicy") if one in case.target.policy_aliases]
+    model = case.target(
+        names[0], pictures.env(), device="cpu",
+        policy_kwargs={"features_extractor_kwargs": {"features_dim": 24}},
+        **({"buffer_size": 100} if isinstance(trained(case).model, OffPolicyAlgorithm) else {}),
+    )  # fmt: skip
+    found = {module.features_dim for module in model.policy.modules() if hasattr(module, "features_dim")}
+    require(24 in found, f"features_extractor_kwargs=dict(features_dim=24) gives features of {sorted(found)}")
+    chosen, _ = model.predict(pictures.batch(2), deterministic=True)
+    require(len(chosen) == 2, "a policy with features_dim=24 does not act")
+
+
+def keeps_its_replay_buffer(case: Case) -> None:
+    """An off-policy algorithm's replay buffer comes back from a file, and its ``extend`` takes transitions.
+
+    :raises ContractError: when it does not
+    """
+    model = trained(case).model
+    if not isinstance(model, OffPolicyAlgorithm):
+        return
+    other = case.model()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "replay.pkl"
+        model.save_replay_buffer(path)
+        other.load_replay_buffer(path)
+    before, after = (int(one.replay_buffer.size()) for one in (model, other))  # type: ignore[union-attr]
+    require(before == after > 0, f"a replay buffer of {before} comes back with {after}")
