@@ -1,4 +1,4 @@
-"""The words a person types: find the verb, hand the rest on, and say in one line what is wrong."""
+"""The command line: find the command, hand its arguments on, and say in one line what is wrong."""
 
 from __future__ import annotations
 
@@ -59,14 +59,16 @@ def _answer(words: list[str]) -> int:
     except BrokenPipeError:  # the reader, e.g. `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:  # a defect of ours; what fails in training is a RunFailed, recorded and shown
+        if os.environ.get("RLEXP_TRACEBACK") == "1":
+            raise
+        first = (str(error).splitlines() or [""])[0]
+        print(f"rlexp: {type(error).__name__}: {first}; RLEXP_TRACEBACK=1 shows where", file=sys.stderr)
+        return 2
 
 
 def _dispatch(words: list[str]) -> int:
-    if (
-        not words
-        or words[0] in ("-h", "--help", "help")
-        or (words[-1] in ("-h", "--help") and words[0] not in VERBS)
-    ):
+    if not words or words[0] in ("-h", "--help", "help"):
         print(_help())
         return 0
     if words[0] == "--version":
@@ -77,12 +79,13 @@ def _dispatch(words: list[str]) -> int:
     verb, rest = (words[0], words[1:]) if words[0] in VERBS else ("train", words)
     if verb == "train" and rest and not rest[0].startswith("-") and "=" not in rest[0]:
         raise UsageError(
-            f"there is no verb '{rest[0]}'; there are {', '.join(VERBS)}{did_you_mean(rest[0], VERBS)}"
+            f"there is no command '{rest[0]}'; there are {', '.join(VERBS)}{did_you_mean(rest[0], VERBS)}"
         )
-    if rest and rest[-1] in ("-h", "--help"):
-        print(f"rlexp {verb}: {VERBS[verb]}" if verb != "train" else _help())
+    command = importlib.import_module(f"rlexp.commands.{verb}")
+    if "-h" in rest or "--help" in rest:
+        print(command.parser().format_help(), end="")
         return 0
-    return int(importlib.import_module(f"rlexp.commands.{verb}").main(rest))
+    return int(command.main(rest))
 
 
 def _help() -> str:
@@ -97,7 +100,7 @@ def _help() -> str:
         "  rlexp algo=ppo env=gym env.id=CartPole-v1 total_timesteps=50000",
         "  rlexp algo=lcpo --cfg job                        show every setting, train nothing",
         "",
-        "Verbs",
+        "Commands (rlexp COMMAND --help lists the options of each)",
         *(f"  {verb:10} {what}" for verb, what in VERBS.items()),
         "",
         "Choices (group=option)",

@@ -18,13 +18,13 @@ class NonFiniteError(ArithmeticError):
     """A loss, metric or parameter became NaN or infinite."""
 
 
-def nearest(word: str, choices: Iterable[str]) -> str | None:
+def nearest(word: str, choices: Iterable[str], cutoff: float = 0.5) -> str | None:
     """Return the choice that looks most like ``word``, or None when nothing is close."""
-    matches = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 
-def did_you_mean(word: str, choices: Iterable[str]) -> str:
+def did_you_mean(word: str, choices: Iterable[str], cutoff: float = 0.5) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest choice, or an empty string."""
-    match = nearest(word, choices)
+    match = nearest(word, choices, cutoff)
     return f"; did you mean '{match}'?" if match else ""

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlexp import registry
 from rlexp.config import paths
-from rlexp.config.check import check
+from rlexp.config.check import check, check_interpolations
 from rlexp.config.schema import SCHEMAS
 from rlexp.errors import UsageError
 
@@ -100,6 +100,7 @@ def checked(cfg: DictConfig) -> DictConfig:
     :raises UsageError: in one line
     """
     cfg = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+    check_interpolations(cfg)
     check(cfg)
     algo, env = registry.algo(cfg.algo.name), registry.env(cfg.env.name)
     refusal = registry.misfit(algo, env, env.actions, env.observations, bool(cfg.env.get("masks", False)))

@@ -13,9 +13,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlexp import record, registry
 from rlexp.commands import compose as composing
+from rlexp.commands.arguments import Parser
 from rlexp.commands.evaluate import load_config, load_trained
 from rlexp.commands.preflight import check_task
 from rlexp.config import paths
+from rlexp.config.task import task_options
 from rlexp.errors import UsageError, did_you_mean
 
 FOLDER = "demonstrations"
@@ -42,9 +44,21 @@ _KINDS: dict[str, type] = {"episodes": int, "seed": int, "deterministic": bool, 
 _WORDS = tuple(Options.__dataclass_fields__)
 
 
+def parser() -> Parser:
+    """Return the parser of the command's arguments."""
+    keys = ", ".join(f"{name}=" for name in _WORDS)
+    parsed = Parser(
+        "demos",
+        "Record whole episodes of a task's own bot or of a trained run into one file.",
+        f"  {_USAGE}\n  rlexp demos expert=RUN episodes=100 deterministic=false output=mine.npz",
+    )
+    parsed.add_argument("words", nargs="*", metavar="key=value", help=f"env=, env.*, {keys}")
+    return parsed
+
+
 def main(argv: list[str]) -> int:
     """Record and write one file."""
-    options, task_words = _parse(argv)
+    options, task_words = _parse(parser().parse(argv).words)
     bot = options.expert == "bot"
     cfg = _task_of_bot(task_words) if bot else _task_of_run(options, task_words)
     path = _path(options, cfg, task_words)
@@ -107,10 +121,7 @@ def _task_of_bot(task_words: list[str]) -> DictConfig:
     if not any(word.startswith("env=") for word in task_words):
         raise UsageError(f"env: not given; name the task, e.g. {_USAGE}")
     cfg = _composed(task_words)
-    options = OmegaConf.to_container(cfg.env, resolve=True)
-    assert isinstance(options, dict)
-    spec = registry.env(cfg.env.name)
-    env = registry.load(spec.target)(**{str(key): value for key, value in options.items() if key != "name"})
+    env = registry.load(registry.env(cfg.env.name).target)(**task_options(cfg))
     controllers = tuple(getattr(env.unwrapped, "controllers", ()))
     env.close()
     if _BOT not in controllers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from rlexp.config.paths import conf_dir
 from rlexp.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ def explain(error: Exception, hydra: Hydra, overrides: Sequence[str]) -> UsageEr
     :param overrides: the words as typed
     """
     parsed = [parse(word) for word in overrides]
+    for override in parsed:
+        if override.is_delete() and not _is_group(hydra, override):
+            return UsageError(f"{override.input_line}: a key cannot be deleted; give it a value")
     known = [override for override in parsed if not (override.is_add() or override.is_delete())]
     for override in known:
         if override.is_sweep_override():
@@ -45,7 +50,7 @@ def explain(error: Exception, hydra: Hydra, overrides: Sequence[str]) -> UsageEr
     try:
         base = _compose(hydra, groups)
     except Exception as cause:
-        return UsageError(first_line(cause))
+        return UsageError(_conflict(cause, groups, hydra) or first_line(cause))
     for override in known:
         problem = None if _is_group(hydra, override) else _value_problem(base, override)
         if problem:
@@ -76,7 +81,7 @@ def _is_group(hydra: Hydra, override: Override) -> bool:
 
 def _group_exists(hydra: Hydra, group: str) -> bool:
     repository = hydra.config_loader.get_sources()
-    return any(source.is_group(group) for source in repository if source.scheme() != "structured")
+    return not group.startswith("schema") and any(source.is_group(group) for source in repository)
 
 
 def _options(hydra: Hydra, group: str) -> list[str]:
@@ -96,6 +101,21 @@ def _group_problem(hydra: Hydra, override: Override) -> str | None:
     return f"{group}: there is no {group} '{value}'; there are {allowed}{did_you_mean(str(value), options)}"
 
 
+def _conflict(error: Exception, groups: list[Override], hydra: Hydra) -> str | None:
+    """Say which option sets a key that another choice does not have, and which choice it was written for."""
+    option = re.search(r"In '(\w+)/(\w+)': ConfigKeyError", str(error))
+    key = re.search(r"full_key: ((\w+)[\w.]*)", str(error))
+    if option is None or key is None:
+        return None
+    others = _compose(hydra, [override for override in groups if override.key_or_group != option[1]])
+    chosen = others.hydra.runtime.choices.get(key[2])
+    file = conf_dir() / option[1] / f"{option[2]}.yaml"
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    meant = re.search(rf"(?:\b{key[2]}=|override /{key[2]}: )(\w+)", text)
+    hint = f"; it is meant for {key[2]}={meant[1]}" if meant is not None else ""
+    return f"{option[1]}={option[2]}: sets {key[1]}, which {key[2]}={chosen} does not have{hint}"
+
+
 def _compose(hydra: Hydra, overrides: list[Override]) -> DictConfig:
     from rlexp.commands.compose import compose_with
 
@@ -104,9 +124,7 @@ def _compose(hydra: Hydra, overrides: list[Override]) -> DictConfig:
 
 def _value_problem(base: DictConfig, override: Override) -> str | None:
     key = override.key_or_group
-    if key.startswith("hydra"):
-        return None
-    keys = _keys(base)
+    keys = _keys(base.hydra, "hydra.") if key.startswith("hydra.") else _keys(base)
     if key not in keys:
         depth = key.count(".")
         hint = did_you_mean(key, [k for k in keys if k.count(".") == depth])

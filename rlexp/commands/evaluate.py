@@ -11,7 +11,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import record
+from rlexp.commands.arguments import Parser
 from rlexp.commands.messages import summary
+from rlexp.commands.preflight import check_task
 from rlexp.config.check import check
 from rlexp.errors import UsageError, did_you_mean
 from rlexp.imports import allow_current_folder, exclude
@@ -21,8 +23,20 @@ EVALUATED = "evaluated.jsonl"
 _ALLOWED = ("evaluation", "env", "hardware")
 
 
+def parser() -> Parser:
+    """Return the parser of the command's arguments."""
+    parsed = Parser(
+        "evaluate",
+        "Evaluate the trained policy of a run folder once more; the row is appended to its evaluated.jsonl.",
+        "  rlexp evaluate RUN\n  rlexp evaluate RUN evaluation.episodes=500 evaluation.seed=7",
+    )
+    parsed.add_argument("words", nargs="*", metavar="RUN | key=value", help="its folder; evaluation.*, env.*")
+    return parsed
+
+
 def main(argv: list[str]) -> int:
     """Evaluate the trained policy of a run folder; the row is appended to its ``evaluated.jsonl``."""
+    argv = parser().parse(argv).words
     folders = [word for word in argv if "=" not in word or Path(word).is_dir()]
     if len(folders) != 1:
         raise UsageError(
@@ -36,6 +50,7 @@ def main(argv: list[str]) -> int:
     with as_configured(folder):
         _override(cfg, words)
         check(cfg)
+        check_task(cfg)
         row = _evaluate(cfg, folder)
     writer = record.JsonlWriter(folder / EVALUATED)
     writer.append({"overrides": words, "at": record.now(), **row})

@@ -7,16 +7,36 @@ from pathlib import Path
 from rich.table import Table
 
 from rlexp import record, registry, terminal
+from rlexp.commands.arguments import Parser
 from rlexp.config.paths import conf_dir, sweeps_dir
 from rlexp.errors import UsageError, did_you_mean
 
 _KINDS = ("algos", "envs", "experiments", "sweeps", "reports", "runs", "demos")
 
 
+def names() -> list[str]:
+    """Return what can be listed."""
+    return list(_KINDS)
+
+
+def parser() -> Parser:
+    """Return the parser of the command's arguments."""
+    parsed = Parser(
+        "list",
+        "Show what there is. Without a name: algos, envs, experiments, sweeps and reports.",
+        "  rlexp list algos\n  rlexp list runs output_dir=outputs",
+    )
+    parsed.add_argument(
+        "words", nargs="*", metavar="NAME", help=f"{', '.join(_KINDS)}; output_dir=... of runs, demos"
+    )
+    return parsed
+
+
 def main(argv: list[str]) -> int:
     """Print one list, or the short ones all together."""
-    options = [word for word in argv if "=" in word]
-    kinds = [word for word in argv if "=" not in word] or [
+    words = parser().parse(argv).words
+    options = [word for word in words if "=" in word]
+    kinds = [word for word in words if "=" not in word] or [
         "algos",
         "envs",
         "experiments",
@@ -29,12 +49,12 @@ def main(argv: list[str]) -> int:
         if key != "output_dir":
             raise UsageError(f"{key}: not an option of list; output_dir=... is")
         output_dir = value
-    console = terminal.console()
     for kind in kinds:
         if kind not in _KINDS:
-            raise UsageError(
-                f"list: no list of '{kind}'; there are {', '.join(_KINDS)}{did_you_mean(kind, _KINDS)}"
-            )
+            hint = f"; a folder is given as output_dir={kind}" if "/" in kind else did_you_mean(kind, _KINDS)
+            raise UsageError(f"list: no list of '{kind}'; there are {', '.join(_KINDS)}{hint}")
+    console = terminal.console()
+    for kind in kinds:
         console.print(_table(kind, Path(output_dir)))
     return 0
 

@@ -19,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlexp.commands import compose as composing
 from rlexp.commands.diagnose import first_line, parse
+from rlexp.commands.preflight import check_writable
 from rlexp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def launch(hydra: Hydra, runs: Sequence[Sequence[str]], task: Callable[[DictConf
 
     folder = Path(str(OmegaConf.select(compose(()), "hydra.sweep.dir"))).absolute()
     is_new = not folder.exists()
+    check_writable(folder, "hydra.sweep.dir")
     quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
     cfg = compose(
         ["hydra.mode=MULTIRUN", f"hydra.sweep.dir='{quoted}'"]

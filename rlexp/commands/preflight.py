@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import record, registry
 from rlexp.commands import compose as composing
-from rlexp.commands.diagnose import explain
+from rlexp.commands import hydra_settings
+from rlexp.commands.build_check import check_build
+from rlexp.commands.diagnose import explain, first_line
 from rlexp.commands.messages import finished_line
 from rlexp.config import paths
 from rlexp.config.task import EVALUATION, task_options
@@ -19,16 +22,30 @@ from rlexp.errors import UsageError
 from rlexp.folder import validate as validate_folder
 from rlexp.stored import read_config
 
+if TYPE_CHECKING:
+    from hydra._internal.hydra import Hydra
 
-def validate(hydra: Any, overrides: list[str]) -> str | None:
-    """Refuse what cannot be run, before anything is on disk.
 
-    :return: a line that says so when the run is finished already, else None
+def validate_all(hydra: Hydra, jobs: Sequence[Sequence[str]]) -> list[str | None]:
+    """Validate every run before the first begins and before anything is on disk.
+
+    What the seeds of a setting share is built once.
+
+    :param jobs: the overrides of each
+    :return: for each a line that says so when it is finished already, else None
+    :raises UsageError: for the first that cannot be run
     """
+    built: set[str] = set()
+    return [_validate(hydra, job, built) for job in jobs]
+
+
+def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> str | None:
+    hydra_settings.check_overrides(overrides)
     try:
         cfg = composing.compose_with(hydra, overrides)
     except Exception as error:
         raise explain(error, hydra, overrides) from error
+    hydra_settings.check(cfg.hydra)
     cfg = composing.checked(cfg)
     folder = paths.run_dir(cfg)
     check_writable(folder)
@@ -37,8 +54,12 @@ def validate(hydra: Any, overrides: list[str]) -> str | None:
         if line is not None:
             return line
         check_resumable(folder, cfg)
-    check_task(cfg)
-    _check_device(cfg)
+    variant = f"{paths.env_label(cfg)} {paths.variant(cfg)}"
+    if variant not in built:
+        check_task(cfg)
+        _check_device(cfg)
+        check_build(hydra, overrides, cfg)
+        built.add(variant)
     return None
 
 
@@ -68,20 +89,31 @@ def check_resumable(folder: Path, cfg: DictConfig) -> None:
         record.read_record(folder)
 
 
-def check_writable(folder: Path) -> None:
+def check_writable(folder: Path, key: str = "output_dir") -> None:
+    """Try whether a folder can be made and written to.
+
+    :param key: what names it in the message
+    :raises UsageError: when it cannot
+    """
     parent = folder
-    while not parent.exists() and not parent.is_symlink():
-        parent = parent.parent
-    problem = None
-    if not parent.is_dir():
-        problem = "is not a folder"
-    else:
-        try:  # the only test that holds for every file system and user
-            Path(tempfile.mkdtemp(prefix=".rlexp-", dir=parent)).rmdir()
-        except OSError as error:
-            problem = error.strerror or str(error)
-    if problem:
-        raise UsageError(f"output_dir: cannot write the run folder below {parent}: {problem}")
+    try:  # the only test that holds for every file system and user
+        if "\0" in str(folder):  # exists() is content with it
+            raise ValueError("a path cannot hold a NUL character")
+        while not parent.exists() and not parent.is_symlink():
+            parent = parent.parent
+        if not parent.is_dir():
+            raise NotADirectoryError("is not a folder")
+        Path(tempfile.mkdtemp(prefix=".rlexp-", dir=parent)).rmdir()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"{key}: cannot write {_shortened(folder)}: {_shortened(parent)}: {reason}"
+        ) from error
+
+
+def _shortened(path: Path) -> str:
+    text = str(path).replace("\0", "\\0")
+    return text if len(text) <= 200 else f"{text[:100]}...{text[-100:]}"
 
 
 def check_task(cfg: DictConfig) -> None:
@@ -91,6 +123,7 @@ def check_task(cfg: DictConfig) -> None:
     """
     from gymnasium import spaces
 
+    _check_files(cfg)
     spec = registry.env(cfg.env.name)
     env = _build_task(cfg, spec)
     if any(str(key).startswith(EVALUATION) for key in cfg.env):
@@ -132,6 +165,26 @@ def check_task(cfg: DictConfig) -> None:
             raise UsageError(f"algo.{error}" if key in cfg.algo else str(error)) from None
 
 
+def _check_files(cfg: DictConfig) -> None:
+    """Refuse what looks like a file and is none: reading a device or a pipe may never end.
+
+    :raises UsageError: naming the key
+    """
+    for group in ("env", "algo"):
+        for key, value in cfg[group].items():
+            for text in value if isinstance(value, ListConfig) else [value]:
+                if isinstance(text, str) and _is_special(text):
+                    raise UsageError(f"{group}.{key}: {text} is not a regular file")
+
+
+def _is_special(text: str) -> bool:
+    try:
+        path = Path(text)
+        return path.exists() and not (path.is_file() or path.is_dir())
+    except (OSError, ValueError):  # no path at all
+        return False
+
+
 def _check_demonstrations(cfg: DictConfig, observation_space: Any, action_space: Any) -> None:
     """Refuse demonstrations that cannot be read or are of another task.
 
@@ -155,8 +208,8 @@ def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = Fals
     words = task_options(cfg, evaluation)
     try:
         return registry.load(spec.target)(**words)
-    except (ValueError, TypeError, OSError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
+    except Exception as error:  # an environment of somebody's own may raise anything
+        first = first_line(error)
         key = first.split(":")[0]
         if evaluation and f"{EVALUATION}{key}" in cfg.env:
             raise UsageError(f"env.{EVALUATION}{first}") from error

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from rlexp import terminal
+from rlexp.commands.arguments import Parser
 from rlexp.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -18,32 +19,28 @@ if TYPE_CHECKING:
 _OUTPUT_DIR = "outputs"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"rlexp report: {message}; see rlexp report --help")
+def names() -> list[str]:
+    """Return what can be reported."""
+    return [name.split()[0] for name in available()]
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of this verb's words."""
-    parsed = _Parser(
-        prog="rlexp report",
-        description="Render a table or figure from run folders. "
-        "NAME is a sweep (table1, figure4, ...), run RUN, sweep DIR or restaurant_fidelity; none: list them.",
-        allow_abbrev=False,
+def parser() -> Parser:
+    """Return the parser of the command's arguments."""
+    parsed = Parser(
+        "report",
+        "Render a table or figure from run folders. "
+        "NAME is a sweep (table1, figure4, ...), `run RUN`, `sweep DIR` or a measurement; none: list them.",
+        "  rlexp report\n  rlexp report table1 --reference\n  rlexp report run RUN\n  rlexp report sweep DIR",
     )
+    parsed.add_argument("words", nargs="*", metavar="NAME", help="what to render; output_dir=... of the runs")
     parsed.add_argument(
-        "words", nargs="*", metavar="NAME", help="what to render; output_dir=... says where runs lie"
-    )
-    parsed.add_argument(
-        "--strict", action="store_true", help="exit 1 when a cell is incomplete or out of tolerance"
+        "--strict", action="store_true", help="exit 1 when something is missing or out of tolerance"
     )
     parsed.add_argument("--output", type=Path, metavar="DIR", help="where the files go")
     parsed.add_argument(
-        "--reference", action="store_true", help="read the committed records instead of run folders"
+        "--reference", action="store_true", help="read the committed records, not run folders"
     )
-    parsed.add_argument(
-        "--save-reference", action="store_true", help="keep the small records behind the numbers"
-    )
+    parsed.add_argument("--save-reference", action="store_true", help="keep the records behind the numbers")
     return parsed
 
 
@@ -56,9 +53,13 @@ def main(argv: list[str], compose: Compose | None = None) -> int:
     :raises UsageError: when the words make no sense
     """
     console = terminal.console()
-    args = parser().parse_intermixed_args(argv)
+    args = parser().parse(argv)
     names, settings = _split(args.words)
     output_dir = settings.pop("output_dir", _OUTPUT_DIR)
+    if args.output is not None:
+        from rlexp.commands.preflight import check_writable
+
+        check_writable(args.output, "--output")
     if args.reference and args.save_reference:
         raise UsageError("--reference reads the committed records, --save-reference writes them; choose one")
     if not names:

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from rlexp import stopping, terminal
 from rlexp.commands import sweep_plan, sweep_run, sweep_show
+from rlexp.commands.arguments import Parser
 from rlexp.commands.sweep_plan import FINISHED
 from rlexp.errors import UsageError
 from rlexp.reports import sweep_file
 from rlexp.reports.records import Expected
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"rlexp sweep: {message}; see rlexp sweep --help")
+def names() -> list[str]:
+    """Return the sweeps that there are."""
+    return list(sweep_file.available())
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of this verb's words."""
-    parsed = _Parser(
-        prog="rlexp sweep",
-        description="Train the runs of a sweep that are not finished yet. Run again, it continues.",
-        allow_abbrev=False,
+def parser() -> Parser:
+    """Return the parser of the command's arguments."""
+    parsed = Parser(
+        "sweep",
+        "Train the runs of a sweep that are not finished yet. Run again, it continues.",
+        "  rlexp sweep\n  rlexp sweep table1 --dry-run\n  rlexp sweep table1 --jobs 2 output_dir=outputs",
     )
     parsed.add_argument(
-        "name", nargs="?", help="name of a file in sweeps/, or the path of one; none: list them"
+        "name", nargs="?", metavar="NAME", help="a file in sweeps/, or a path; none: list them"
     )
     parsed.add_argument(
-        "words", nargs="*", metavar="key=value", help="overrides of every run, e.g. output_dir=..."
+        "words", nargs="*", metavar="key=value", help="overrides of every run: output_dir=..."
     )
     parsed.add_argument("--dry-run", action="store_true", help="show the plan and train nothing")
     parsed.add_argument("--jobs", type=int, metavar="N", help="runs side by side (default: one per core)")
@@ -53,7 +52,7 @@ def main(
     :return: 0 when everything is trained, 1 when a run failed, 130 or 143 when a signal stopped it
     :raises UsageError: when the words make no sense
     """
-    args = parser().parse_intermixed_args(argv)
+    args = parser().parse(argv)
     console = terminal.console(width=None)
     if args.name is None:
         for name, title in sweep_file.available().items():

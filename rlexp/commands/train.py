@@ -2,41 +2,77 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from rlexp import record, stopping, terminal
+from rlexp.commands import complete, multirun, preflight
 from rlexp.commands import compose as composing
-from rlexp.commands import multirun
+from rlexp.commands.arguments import Parser
 from rlexp.commands.diagnose import explain
 from rlexp.commands.messages import finished_line, short, summary
-from rlexp.commands.preflight import validate
 from rlexp.config import paths
-from rlexp.errors import RunFailed, UsageError
+from rlexp.errors import RunFailed, UsageError, did_you_mean
+
+_INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+
+
+def parser() -> Parser:
+    """Return the parser of the command's arguments."""
+    parsed = Parser(
+        "train",
+        "Train one run, or with -m every combination of the values given. `train` may be left out.\n"
+        "Run again, a command resumes what is unfinished and trains nothing twice; force=true starts over.",
+        "  rlexp algo=lcpo env=restaurant seed=3\n"
+        "  rlexp algo=ppo env=gym env.id=CartPole-v1 total_timesteps=50000\n"
+        "  rlexp -m algo=ppo,lcpo seed=0-4 hydra/launcher=joblib\n"
+        "  rlexp algo=lcpo --cfg job\n"
+        "A gymnasium environment of your own: env=gym env.id=module:Name-v0 imports the module, also from this folder.",
+    )
+    parsed.add_argument(
+        "overrides", nargs="*", metavar="key=value", help="group=option or any key of the config"
+    )
+    parsed.add_argument(
+        "-m", "--multirun", action="store_true", help="run every combination: seed=0-4 algo=ppo,lcpo"
+    )
+    parsed.add_argument(
+        "-c", "--cfg", choices=("job", "hydra", "all"), help="print the config, train nothing"
+    )
+    parsed.add_argument("--resolve", action="store_true", help="with --cfg: resolve interpolations")
+    parsed.add_argument("-p", "--package", metavar="KEY", help="with --cfg: only this part of the config")
+    parsed.add_argument("-i", "--info", nargs="?", const="all", choices=_INFO, help="print what Hydra knows")
+    parsed.add_argument("-cd", "--config-dir", metavar="DIR", help="a folder with configs of your own")
+    parsed.add_argument("-r", "--run", action="store_true", help="run one (the default)")
+    parsed.add_argument("--hydra-help", action="store_true", help="Hydra's own help")
+    parsed.add_argument(
+        "-sc", "--shell-completion", action="store_true", help="tab completion: rlexp -sc install=bash"
+    )
+    for flags in (("-cp", "--config-path"), ("-cn", "--config-name"), ("--experimental-rerun",)):
+        parsed.add_argument(*flags, help=argparse.SUPPRESS)
+    return parsed
 
 
 def main(argv: list[str]) -> int:
     """Run Hydra's command line with our checks in front of it."""
-    from hydra._internal.utils import get_args_parser
-
-    args = get_args_parser().parse_args(argv)
+    args = parser().parse(argv)
+    _check_flags(args)
     overrides = [multirun.shell_safe(word) for word in args.overrides]
     with composing.hydra_app([args.config_dir] if args.config_dir else []) as hydra:
         if args.hydra_help:
-            hydra.hydra_help(composing.CONFIG_NAME, get_args_parser(), args)
+            hydra.hydra_help(composing.CONFIG_NAME, parser(), args)
             return 0
         if args.shell_completion:
-            hydra.shell_completion(composing.CONFIG_NAME, overrides)
-            return 0
+            return complete.answer(hydra, composing.CONFIG_NAME, overrides)
         if args.cfg or args.info:
             return _show(hydra, args, overrides)
         jobs = multirun.expand(hydra, overrides) if args.multirun else [overrides]
-        finished = [validate(hydra, job) for job in jobs]
+        finished = preflight.validate_all(hydra, jobs)
         if not args.multirun:
             if finished[0] is not None:
                 print(finished[0])
@@ -45,14 +81,40 @@ def main(argv: list[str]) -> int:
         return _run_many(hydra, jobs)
 
 
-def _show(hydra: Any, args: Any, overrides: list[str]) -> int:
+def _check_flags(args: argparse.Namespace) -> None:
+    for flag in ("config_name", "config_path"):
+        if getattr(args, flag) is not None:
+            raise UsageError(
+                f"--{flag.replace('_', '-')}: every run has the same main config; choose options (algo=lcpo), "
+                "set keys, or add a folder of your own with --config-dir"
+            )
+    if args.experimental_rerun is not None:
+        raise UsageError(
+            "--experimental-rerun: reads a pickle, which could run anything; repeat the command instead"
+        )
+    if args.run and args.multirun:
+        raise UsageError("--run, --multirun: give one of them")
+    if args.cfg is None:
+        for flag in ("resolve", "package"):
+            if getattr(args, flag):
+                raise UsageError(f"--{flag}: says how a config is printed; add --cfg job")
+
+
+def _show(hydra: Any, args: argparse.Namespace, overrides: list[str]) -> int:
     try:
-        if args.cfg:
-            hydra.show_cfg(composing.CONFIG_NAME, overrides, args.cfg, args.package, args.resolve)
-        else:
-            hydra.show_info(args.info, composing.CONFIG_NAME, overrides)
+        cfg = composing.compose_with(hydra, overrides)
     except Exception as error:
         raise explain(error, hydra, overrides) from error
+    if args.package not in (None, "_global_") and OmegaConf.select(cfg, args.package) is None:
+        raise UsageError(
+            f"--package: there is no '{args.package}' in the config{did_you_mean(args.package, cfg)}"
+        )
+    if args.cfg:
+        if args.resolve:
+            composing.checked(cfg)
+        hydra.show_cfg(composing.CONFIG_NAME, overrides, args.cfg, args.package, args.resolve)
+    else:
+        hydra.show_info(args.info, composing.CONFIG_NAME, overrides)
     return 0
 
 

@@ -25,7 +25,7 @@ class DQNConfig:
     dueling: bool = given()
     n_steps: int = number(at_least=1)
     replay: str = choice("uniform", "proportional", "rank")
-    alpha: Optional[float] = number(at_least=0)
+    alpha: Optional[float] = number(at_least=0, at_most=1)
     beta: Optional[float] = number(at_least=0, at_most=1)
     priority_epsilon: float = number(at_least=0)
     weights_by: str = choice("buffer", "batch")
@@ -53,7 +53,7 @@ class BlindCliffwalkConfig:
     """A chain of states with one right action each; see ``rlexp.envs.blind_cliffwalk.env.BlindCliffwalkEnv``."""
 
     name: str = given()
-    n_states: int = number(at_least=1)
+    n_states: int = number(at_least=1, at_most=1_000_000)
     layout_seed: int = number(at_least=0)
 
 

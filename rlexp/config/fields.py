@@ -20,6 +20,14 @@ def number(
     )
 
 
+def automatic(forms: str, at_least: float | None = None) -> Any:
+    """A mandatory field that is a number or ``auto``; its annotation is ``Any``.
+
+    :param forms: what is allowed, for the message; with ``auto_`` among it a first value may be given like that
+    """
+    return field(default=MISSING, metadata={"automatic": forms, "at_least": at_least})
+
+
 def choice(*choices: str) -> Any:
     """A mandatory field with a closed list of values."""
     return field(default=MISSING, metadata={"choices": choices})

@@ -26,7 +26,7 @@ class RepeatPreviousConfig:
     """A card game that needs a memory; see ``rlexp.envs.cards.RepeatPreviousEnv``."""
 
     name: str = given()
-    decks: int = number(at_least=1)
+    decks: int = number(at_least=1, at_most=10_000)
     k: int = number(at_least=1)
 
 
@@ -35,7 +35,7 @@ class AutoencodeConfig:
     """A card game that needs a memory; see ``rlexp.envs.cards.AutoencodeEnv``."""
 
     name: str = given()
-    decks: int = number(at_least=1)
+    decks: int = number(at_least=1, at_most=10_000)
 
 
 @dataclass

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from omegaconf import MISSING
-
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import automatic, choice, given, number
 
 # OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
 # ruff: noqa: UP045
@@ -33,8 +31,8 @@ class SACLSTMConfig:
     train_freq: int = number(at_least=1)
     gradient_steps: int = number(at_least=-1)
     max_grad_norm: Optional[float] = number(above=0)
-    ent_coef: Any = MISSING
-    target_entropy: Any = MISSING
+    ent_coef: Any = automatic("auto, auto_0.1, 0.1", at_least=0)
+    target_entropy: Any = automatic("auto, -1.0")
 
 
 @dataclass
@@ -73,5 +71,5 @@ class SLACConfig:
     train_freq: int = number(at_least=1)
     gradient_steps: int = number(at_least=-1)
     max_grad_norm: Optional[float] = number(above=0)
-    ent_coef: Any = MISSING
-    target_entropy: Any = MISSING
+    ent_coef: Any = automatic("auto, auto_0.1, 0.1", at_least=0)
+    target_entropy: Any = automatic("auto, -1.0")

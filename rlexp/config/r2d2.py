@@ -48,7 +48,7 @@ class R2D2Config(RecurrentNetConfig):
     buffer_size: int = number(at_least=1)
     learning_starts: int = number(at_least=0)
     replay: str = choice("proportional", "rank")
-    alpha: float = number(at_least=0)
+    alpha: float = number(at_least=0, at_most=1)
     beta: float = number(at_least=0, at_most=1)
     eta: float = number(at_least=0, at_most=1)
     priority_epsilon: float = number(at_least=0)

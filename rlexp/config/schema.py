@@ -10,7 +10,7 @@ from omegaconf import MISSING
 from rlexp.config.acer import ACERConfig
 from rlexp.config.datacenter import DataCenterConfig
 from rlexp.config.dqn import AtariConfig, BlindCliffwalkConfig, DQNConfig, MinAtarConfig
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import automatic, choice, given, number
 from rlexp.config.games import (
     AutoencodeConfig,
     MiniGridConfig,
@@ -30,8 +30,8 @@ class RayConfig:
     """Actors, replay and learner as processes of Ray's; see :mod:`rlexp.distributed`."""
 
     address: Optional[str] = given()
-    actors: int = number(at_least=1)
-    replay_shards: int = number(at_least=1)
+    actors: int = number(at_least=1, at_most=10_000)
+    replay_shards: int = number(at_least=1, at_most=10_000)
     prefetch: int = number(at_least=1)
     weights_every: int = number(at_least=1)
     pace: str = choice("serial", "free")
@@ -45,8 +45,8 @@ class HardwareConfig:
     """Where a run computes."""
 
     device: str = choice("auto", "cpu", "cuda")
-    torch_threads: Optional[int] = number(at_least=1)
-    n_envs: int = number(at_least=1)
+    torch_threads: Optional[int] = number(at_least=1, at_most=4096)
+    n_envs: int = number(at_least=1, at_most=10_000)
     vec_env: str = choice("dummy", "subproc")
     ray: Optional[RayConfig] = None
 
@@ -68,8 +68,8 @@ class EvaluationConfig:
 
     every_episodes: Optional[int] = number(at_least=1)
     every_timesteps: Optional[int] = number(at_least=1)
-    episodes: int = number(at_least=0)
-    n_envs: int = number(at_least=1)
+    episodes: int = number(at_least=0, at_most=1_000_000)
+    n_envs: int = number(at_least=1, at_most=10_000)
     deterministic: bool = given()
     seed: Optional[int] = number(at_least=0)
 
@@ -216,8 +216,8 @@ class SACConfig(NetworkConfig):
     gamma: float = number(above=0, at_most=1)
     train_freq: int = number(at_least=1)
     gradient_steps: int = number(at_least=-1)
-    ent_coef: Any = MISSING
-    target_entropy: Any = MISSING
+    ent_coef: Any = automatic("auto, auto_0.1, 0.1", at_least=0)
+    target_entropy: Any = automatic("auto, -1.0")
 
 
 @dataclass

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rlexp.cli import main
 from tests.conftest import CARTPOLE
 
 GYM = ("env=gym", "env.id=CartPole-v1", "total_timesteps=100")
@@ -116,15 +117,19 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_refused_in_one_line(rlexp, tmp_path: Path, name: str) -> None:
+def test_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
     words, expected = CASES[name]
-    result = rlexp(*words)
-    assert result.returncode == 2, result.stdout + result.stderr
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, result.stderr
+    monkeypatch.chdir(tmp_path)
+    code = main(list(words))
+    shown = capfd.readouterr()
+    assert code == 2, shown
+    lines = shown.err.strip().splitlines()
+    assert len(lines) == 1, shown.err
     for part in expected:
         assert part in lines[0], lines[0]
-    assert "Traceback" not in result.stdout + result.stderr
+    assert "Traceback" not in shown.out + shown.err
     assert "+alg" not in lines[0], "Hydra's misleading hint"
     assert list(tmp_path.iterdir()) == [], "something was left on disk"
 

@@ -268,7 +268,7 @@ def test_live_table_on_a_terminal(top: Path) -> None:
         (["quick", "force=true"], "never trains a finished run twice"),
         (["quick", "algo.n_steps"], "neither an option"),
         (["quick", "algo.n_steps=50,100"], "one value for every run"),
-        (["quick", "--dryrun"], "unrecognized arguments"),
+        (["quick", "--dryrun"], "did you mean '--dry-run'"),
     ],
 )
 def test_bad_words(top: Path, words: list[str], said: str) -> None:

@@ -218,7 +218,7 @@ def test_output_option(place: Place) -> None:
         (["run"], "name one run folder"),
         (["run", "nowhere"], "no run here"),
         (["sweep", "nowhere"], "no such folder"),
-        (["small", "--stric"], "unrecognized arguments: --stric"),
+        (["small", "--stric"], "did you mean '--strict'"),
     ],
 )
 def test_bad_words(place: Place, words: list[str], said: str) -> None:

@@ -1,0 +1,150 @@
+"""Odd command lines: one line that names the key, exit code 2, no traceback, nothing left on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlexp.cli import main
+
+TINY = ("env=gym", "env.id=CartPole-v1", "total_timesteps=64")
+PPO = ("algo=ppo", *TINY, "algo.n_steps=32", "algo.batch_size=16")
+DQN = ("algo=dqn", *TINY)
+SAC = ("algo=sac", "env=gym", "env.id=Pendulum-v1", "total_timesteps=64")
+
+# Arguments, and what the line must say.
+CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
+    # interpolation
+    ((*PPO, "name=${a}"), ("name", "'a'")),
+    ((*PPO, "name=${name}"), ("name", "itself")),
+    ((*PPO, "output_dir=${output_dir}"), ("output_dir", "itself")),
+    ((*PPO, "name=${oc.env:NOPE}"), ("name", "NOPE")),
+    ((*PPO, "name=${foo:1}"), ("name", "foo")),
+    (("-m", *PPO, "name=${a}", "seed=0,1"), ("name", "'a'")),
+    # keys that are not there, and keys that are taken away
+    ((*PPO, "~seed"), ("seed", "cannot be deleted")),
+    ((*PPO, "~algo.gamma"), ("algo.gamma", "cannot be deleted")),
+    ((*PPO, "+foo=1"), ("foo", "no such key")),
+    ((*PPO, "+totl_timesteps=1"), ("did you mean 'total_timesteps'?",)),
+    ((*PPO, "+algo.foo=1"), ("algo.foo", "no such key")),
+    ((*PPO, "+evaluation.episode=1"), ("did you mean 'evaluation.episodes'?",)),
+    (("algo=acer", "experiment=acer_pendulum"), ("env.id", "env=restaurant", "env=gym")),
+    (("algo=ppo", "experiment=lcpo_decay"), ("algo.learning_rate_decay_steps", "algo=ppo", "algo=lcpo")),
+    # paths
+    ((*PPO, f"output_dir={'a' * 300}"), ("output_dir",)),
+    ((*PPO, "output_dir='a\0b'"), ("output_dir",)),
+    ((*PPO, "output_dir=/proc/nope"), ("output_dir", "/proc")),
+    ((*PPO, "hydra.run.dir=/proc/nope"), ("hydra.run.dir", "output_dir")),
+    (("-m", *PPO, "seed=0,1", "hydra.sweep.dir=/proc/nope"), ("hydra.sweep.dir", "/proc")),
+    (("-m", *PPO, "seed=0,1", "hydra.sweep.subdir=x"), ("hydra.sweep.subdir", "output_dir")),
+    (("report", "table1", "--output", "/proc/x"), ("--output", "/proc/x")),
+    (("list", "runs", "/nope"), ("/nope", "output_dir=")),
+    # sweeps
+    (("-m", *PPO, "seed=glob(*)"), ("seed=glob(*)",)),
+    (("-m", *PPO, "seed=range(0,0)"), ("seed=range(0,0)", "no value")),
+    (("-m", *PPO, "seed=0-9999999999"), ("seed", "10,000")),
+    (("-m", *PPO, "seed=0-99", "algo.gamma=range(0.1,0.9,0.001)"), ("algo.gamma", "10,000")),
+    (("-m", *PPO, "hydra/launcher=joblib", "hydra.launcher.n_jobs=0"), ("hydra.launcher.n_jobs", "0")),
+    (("-m", *PPO, "seed=0,1", "hydra.launcher._target_=os.system"), ("hydra.launcher", "os.system")),
+    (("-m", *PPO, "seed=0,1", "hydra.sweeper._target_=foo.bar"), ("hydra.sweeper", "foo.bar")),
+    (("-m", *PPO, "+hydra.callbacks.a._target_=os.system"), ("hydra.callbacks.a", "os.system")),
+    (("-m", *PPO, "hydra/launcher=slurm"), ("hydra/launcher", "'slurm'", "basic", "joblib")),
+    (("-m", *PPO, "hydra.launcher.n_job=2", "hydra/launcher=joblib"), ("hydra.launcher.n_job", "n_jobs")),
+    # flags
+    (("--nope",), ("--nope",)),
+    (("-x",), ("-x",)),
+    ((*PPO, "--multrun"), ("--multrun", "did you mean '--multirun'?")),
+    ((*PPO, "--cfg"), ("--cfg", "job")),
+    ((*PPO, "--cfg", "foo"), ("--cfg", "'foo'", "job")),
+    ((*PPO, "--info", "foo"), ("--info", "'foo'")),
+    (("--config-dir",), ("--config-dir",)),
+    ((*PPO, "--config-name", "foo"), ("--config-name", "--config-dir")),
+    ((*PPO, "--config-path", "/nope"), ("--config-path", "--config-dir")),
+    ((*PPO, "--package", "foo", "--cfg", "job"), ("--package", "'foo'")),
+    ((*PPO, "--resolve"), ("--resolve", "--cfg")),
+    ((*PPO, "--algo", "lcpo"), ("--algo", "algo=")),
+    (("--shell-completion",), ("--shell-completion", "install=bash")),
+    (("-sc", "install=nope"), ("install=nope", "bash")),
+    (("sweep", "table1", "--dryrun"), ("--dryrun", "did you mean '--dry-run'?")),
+    (("sweep", "table1", "--jobs"), ("--jobs",)),
+    (("sweep", "table1", "--jobs", "two"), ("--jobs", "'two'")),
+    (("sweep", "tabel1"), ("'tabel1'", "did you mean 'table1'?")),
+    (("report", "table1", "--strct"), ("--strct", "did you mean '--strict'?")),
+    (("evaluate", "--episodes"), ("--episodes",)),
+    (("demos", "--help=1"), ("--help",)),
+    # algorithms that cannot be built like that
+    ((*PPO, "algo.policy=CnnPolicy"), ("algo.policy", "CnnPolicy")),
+    ((*PPO, "algo.policy=MultiInputPolicy"), ("algo.policy", "MultiInputPolicy")),
+    ((*PPO, "algo.policy=MlpLstmPolicy"), ("algo.policy", "MlpLstmPolicy")),
+    ((*PPO, "algo.name=a2c"), ("algo.name", "algo=")),
+    ((*PPO, "env.name=restaurant"), ("env.name", "env=")),
+    ((*PPO, "algo.net_arch=[true]"), ("algo.net_arch",)),
+    ((*PPO, "algo.learning_rate=1e308"), ("algo.learning_rate", "1e+308")),
+    ((*SAC, "algo.ent_coef=nope"), ("algo.ent_coef", "nope")),
+    ((*SAC, "algo.ent_coef=null"), ("algo.ent_coef", "None")),
+    ((*SAC, "algo.ent_coef=-1"), ("algo.ent_coef", "-1")),
+    ((*SAC, "algo.ent_coef=auto_-1"), ("algo.ent_coef", "auto_-1")),
+    ((*SAC, "algo.target_entropy=nope"), ("algo.target_entropy", "nope")),
+    ((*SAC, "algo.target_entropy=null"), ("algo.target_entropy", "None")),
+    (("algo=sac_lstm", *SAC[1:], "algo.ent_coef=nope"), ("algo.ent_coef", "nope")),
+    ((*DQN, "algo.buffer_size=1", "algo.n_steps=5"), ("algo.n_steps", "buffer")),
+    ((*DQN, "algo.alpha=2"), ("algo.alpha", "at most 1")),
+    ((*DQN, "algo.learning_rate=nan"), ("algo.learning_rate", "nan")),
+    # sizes far beyond memory
+    ((*DQN, "algo.buffer_size=100000000000000"), ("algo.buffer_size", "memory")),
+    ((*PPO, "algo.net_arch=[300000,300000]"), ("algo.net_arch", "memory")),
+    ((*PPO, "algo.n_steps=100000000000"), ("algo.n_steps", "memory")),
+    ((*PPO, "hardware.n_envs=9999999999"), ("hardware.n_envs", "at most")),
+    ((*PPO, "hardware.torch_threads=99999999999"), ("hardware.torch_threads", "at most")),
+    ((*PPO, "evaluation.n_envs=9999999999"), ("evaluation.n_envs", "at most")),
+    ((*PPO, "evaluation.episodes=9999999999999"), ("evaluation.episodes", "at most")),
+    ((*PPO, "evaluation.seed=1e26"), ("evaluation.seed", "1e+26")),
+    ((*PPO, "evaluation.seed=99999999999999999999999999"), ("evaluation.seed", "at most")),
+    # tasks
+    (("algo=random", "env=repeat_previous", "total_timesteps=9", "env.decks=99999999999"), ("env.decks",)),
+    (("algo=random", "env=autoencode", "total_timesteps=9", "env.decks=99999999999"), ("env.decks",)),
+    (("algo=ppo", "env=blind_cliffwalk", "total_timesteps=9", "env.n_states=99999999999"), ("env.n_states",)),
+    (("algo=random", "env=datacenter", "env.weather_noise=1e300"), ("env.weather_noise", "1e+300")),
+    (("algo=lcpo", "env.database=/dev/zero", "env.ontology=/dev/zero"), ("/dev/zero", "regular file")),
+    (("algo=lcpo", "env.database=/dev/zero"), ("env.database",)),
+    (("algo=random", "env=datacenter", "env.backend=surrogate", "env.weather=/dev/zero"), ("/dev/zero",)),
+    (("algo=bc", "env=unlock_pickup", "total_timesteps=9", "algo.demonstrations=/dev/zero"), ("/dev/zero",)),
+    (("algo=ppo", "env=gym", "env.id=Taxi-v3", "total_timesteps=64"), ("Taxi-v3",)),
+    (("algo=ppo", "env=gym", "env.id=nope_module:X-v0", "total_timesteps=9"), ("env.id", "nope_module")),
+    (("demos", "env=datacenter", "expert=bot"), ("expert", "datacenter")),
+    (("demos", "env=unlock_pickup", "expert=/dev/zero"), ("expert", "/dev/zero")),
+    # W&B, whose rules would be told only after the run has begun
+    ((*PPO, "tags=['']"), ("tags",)),
+    ((*PPO, f"tags=[{'a' * 65}]"), ("tags", "64")),
+    ((*PPO, "logger.project=a/b"), ("logger.project", "'a/b'")),
+    ((*PPO, "logger.project=''"), ("logger.project",)),
+    ((*PPO, f"name={'a' * 300}"), ("name", "128")),
+]
+
+
+@pytest.fixture(autouse=True)
+def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RLEXP_TRACEBACK", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), CASES, ids=[" ".join(case[0][-2:])[:80] for case in CASES]
+)
+def test_answered_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    expected: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = main(list(arguments))
+    shown = capfd.readouterr()
+    assert code == 2, shown
+    lines = shown.err.strip().splitlines()
+    assert len(lines) == 1, shown.err
+    assert shown.out == ""
+    for part in expected:
+        assert part in lines[0], lines[0]
+    assert list(tmp_path.iterdir()) == [], "something was left on disk"
