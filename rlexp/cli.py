@@ -8,7 +8,7 @@ import sys
 
 from rlexp import stopping
 from rlexp.errors import UsageError, did_you_mean
-from rlexp.imports import isolate_children
+from rlexp.imports import allow_current_folder, isolate_children
 from rlexp.terminal import one_line
 
 VERBS = {
@@ -76,6 +76,7 @@ def _dispatch(words: list[str]) -> int:
 
         print(f"rlexp {__version__}")
         return 0
+    allow_current_folder(words)
     verb, rest = (words[0], words[1:]) if words[0] in VERBS else ("train", words)
     if verb == "train" and rest and not rest[0].startswith("-") and "=" not in rest[0]:
         raise UsageError(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from rlexp import imports
+from rlexp.commands.sweep_run import train_command
 from rlexp.errors import UsageError
+from rlexp.reports.records import Expected
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +39,23 @@ def test_an_environment_that_lies_in_a_run_folder_stays(
     sys.path.append(str(packages))
     imports.exclude(tmp_path, None)
     assert str(packages) in sys.path
+
+
+def test_no_process_that_is_started_imports_from_the_folder_it_starts_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONSAFEPATH", "")
+    for name in ("json", "omegaconf", "hydra", "torch"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(7)\n")
+    assert subprocess.run([sys.executable, "-c", "import json"]).returncode == 7
+    imports.isolate_children()
+    # As multiprocessing and joblib start theirs.
+    assert subprocess.run([sys.executable, "-c", "import json"]).returncode == 0
+    assert subprocess.run([sys.executable, "-m", "json.tool", "--help"], capture_output=True).returncode == 0
+    monkeypatch.setenv("PYTHONSAFEPATH", "")
+    run = Expected("x", 0, tmp_path, ("algo=nope",), {})
+    told = subprocess.run(train_command(run), capture_output=True, text=True)
+    assert told.returncode == 2 and "'nope'" in told.stderr
 
 
 @pytest.mark.parametrize("module", ["antigravity", "os.path", "this"])

@@ -19,6 +19,7 @@ from rlexp.commands.preflight import check_task
 from rlexp.config import paths
 from rlexp.config.task import task_options
 from rlexp.errors import UsageError, did_you_mean
+from rlexp.imports import allow_current_folder
 
 FOLDER = "demonstrations"
 _BOT = "handcrafted"
@@ -137,6 +138,7 @@ def _task_of_run(options: Options, task_words: list[str]) -> DictConfig:
         raise UsageError(f"expert: '{options.expert}' given; bot, or the folder of a trained run, is needed")
     record.read_record(folder)
     cfg = load_config(folder)
+    allow_current_folder(task_words)
     if registry.algo(cfg.algo.name).controller is not None:
         raise UsageError(
             f"expert: the run of {cfg.algo.name} has no policy of its own; expert=bot records the same"

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -82,7 +83,8 @@ class RayEngine:
         self._ray = ray
         handler = signal.getsignal(signal.SIGTERM)
         try:
-            self._begin({**words, "logging_level": logging.ERROR, "log_to_driver": False})
+            quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+            self._begin({**words, **quiet, "job_config": _job_config()})
         except Exception as error:
             self._clear_away()
             self._remove_folder()
@@ -206,3 +208,18 @@ def _first_line(error: BaseException) -> str:
 
 def _last_line(error: BaseException) -> str:
     return ([line for line in str(error).splitlines() if line.strip()] or [type(error).__name__])[-1]
+
+
+def _job_config() -> Any:
+    """Return a job whose processes import from the current folder only when this one does.
+
+    Ray itself puts that folder before everything that is installed, unless a working folder is uploaded.
+    """
+    from ray.job_config import JobConfig
+
+    class Job(JobConfig):
+        def _runtime_env_has_working_dir(self) -> bool:
+            return True
+
+    here = str(Path.cwd())
+    return Job(_py_driver_sys_path=[here] if here in sys.path else [])

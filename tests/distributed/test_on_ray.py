@@ -42,6 +42,10 @@ def _processes(session: int) -> dict[int, str]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 def test_a_run_survives_the_death_of_an_actor_and_leaves_nobody_behind(tmp_path: Path) -> None:
     words = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000"]
+    for name in ("omegaconf", "gymnasium", "torch", "numpy"):  # none of its processes imports them
+        (tmp_path / f"{name}.py").write_text(
+            "from pathlib import Path\nPath(__file__).with_name('executed').touch()\n"
+        )
     with (tmp_path / "log").open("w") as log:
         run = subprocess.Popen(
             [sys.executable, "-m", "rlexp", *words],
@@ -70,6 +74,7 @@ def test_a_run_survives_the_death_of_an_actor_and_leaves_nobody_behind(tmp_path:
     finally:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
+    assert not (tmp_path / "executed").exists()
     folder = only_run(tmp_path)
     record = json.loads((folder / "record.json").read_text())
     assert killed and "died and its episode with it; another begins in its place" in said
