@@ -14,8 +14,18 @@ class RunFailed(RuntimeError):
     """A run stopped with an error that has already been recorded and shown."""
 
 
+class InvalidEnvOutput(RuntimeError):
+    """An environment returned what its spaces or gymnasium's interface do not allow."""
+
+
 class NonFiniteError(ArithmeticError):
     """A loss, metric or parameter became NaN or infinite."""
+
+
+def told(error: BaseException) -> str:
+    """Return kind, message and notes of an error: ``"ValueError: no such room (environment 0, step 12)"``."""
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    return f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
 
 
 def nearest(word: str, choices: Iterable[str], cutoff: float = 0.5) -> str | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import signal
+import sys
 import threading
 import time
 import traceback
 import uuid
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from rlexp import checkpoint, record, registry, stopping
 from rlexp.algos.build import build
@@ -31,7 +34,10 @@ from rlexp.callbacks import Budget, Evaluate, Keep, Periods, Progress
 from rlexp.config import paths
 from rlexp.config.task import task_options
 from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.envs.subprocess_vec_env import SubprocessVecEnv
+from rlexp.envs.validate import ValidateOutputs
 from rlexp.envs.wrappers import Controlled
+from rlexp.errors import told
 from rlexp.evaluation import Evaluator, isolated_random_state, stack
 from rlexp.logging.wandb import WandbSink
 from rlexp.logging.writers import RowWriter, Sink
@@ -41,13 +47,18 @@ _CUT_OFF = (EOFError, ConnectionError, SystemExit)
 _ENDLESS = 2**62  # a step budget that the episode budget always undercuts
 
 
-def make_task(cfg: DictConfig, evaluation: bool = False) -> gymnasium.Env[Any, Any]:
-    """Build one copy of the task; wrapped by its own controller where the algorithm stands for that.
+def make_task(cfg: DictConfig, evaluation: bool = False, index: int = 0) -> gymnasium.Env[Any, Any]:
+    """Build one environment, whose outputs are validated; wrapped by its own controller where the algorithm stands
+    for that.
 
     :param evaluation: whether a policy is measured on it, with the ``env.evaluation_*`` keys of the config
+    :param index: its number among those stepped together, for messages
     """
     words = task_options(cfg, evaluation)
-    env: gymnasium.Env[Any, Any] = registry.load(registry.env(cfg.env.name).target)(**words)
+    spec = registry.env(cfg.env.name)
+    env: gymnasium.Env[Any, Any] = registry.load(spec.target)(**words)
+    name = f"{'evaluation ' if evaluation else ''}environment {index} ({cfg.env.get('id') or paths.env_label(cfg)})"
+    env = ValidateOutputs(env, name, spec.metrics)
     controller = registry.algo(cfg.algo.name).controller
     return env if controller is None else Controlled(env, controller)
 
@@ -60,11 +71,13 @@ def is_masked(cfg: DictConfig) -> bool:
 def make_training_env(cfg: DictConfig) -> VecEnv:
     """Build the vectorised training environment."""
 
-    def one() -> gymnasium.Env[Any, Any]:
-        return EpisodeReplay(Monitor(make_task(cfg)))
+    def one(index: int) -> gymnasium.Env[Any, Any]:
+        return EpisodeReplay(Monitor(make_task(cfg, index=index)))
 
-    makers = [one] * cfg.hardware.n_envs
-    return SubprocVecEnv(makers) if cfg.hardware.vec_env == "subproc" else DummyVecEnv(makers)
+    makers: list[Callable[[], gymnasium.Env[Any, Any]]] = [
+        functools.partial(one, index) for index in range(cfg.hardware.n_envs)
+    ]
+    return SubprocessVecEnv(makers) if cfg.hardware.vec_env == "subproc" else DummyVecEnv(makers)
 
 
 def make_model(cfg: DictConfig, env: VecEnv) -> Any:
@@ -85,8 +98,9 @@ def make_evaluator(cfg: DictConfig) -> Evaluator:
     seed = cfg.evaluation.seed
     if seed is None:  # a stream of its own beside the training's
         seed = int(np.random.SeedSequence([cfg.seed, 0x6576616C]).generate_state(1)[0])
+    numbers = itertools.count()
     return Evaluator(
-        lambda: make_task(cfg, evaluation=True),
+        lambda: make_task(cfg, evaluation=True, index=next(numbers)),
         cfg.evaluation.episodes,
         cfg.evaluation.n_envs,
         seed,
@@ -153,9 +167,7 @@ class Experiment:
                 if isinstance(error, KeyboardInterrupt) or (number and isinstance(error, _CUT_OFF)):
                     self._end("interrupted", error=f"stopped by {stopping.name(number)}")
                     raise stopping.Stopped(number or signal.SIGINT) from None
-                self._end(
-                    "failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc()
-                )
+                self._end("failed", error=told(error), traceback=traceback.format_exc())
                 raise
             self._end("finished", evaluation=final)
         stopping.raise_if_requested()
@@ -211,15 +223,16 @@ class Experiment:
             env = make_training_env(self.cfg)
             model = make_model(self.cfg, env)
         evaluator = make_evaluator(self.cfg)
-        row = {"episodes": 0, "timesteps": 0, **evaluator.evaluate(model)}
-        self._record["train_s"] = 0.0
-        if self._env_spec.periods:
-            self._record["first_episode"] = self._first_episode(model)
-        writer = record.JsonlWriter(self.folder / record.EVALUATIONS, keep_bytes=0)
-        writer.append(row)
-        writer.close()
-        evaluator.close()
-        env.close()
+        try:
+            row = {"episodes": 0, "timesteps": 0, **evaluator.evaluate(model)}
+            self._record["train_s"] = 0.0
+            if self._env_spec.periods:
+                self._record["first_episode"] = self._first_episode(model)
+            writer = record.JsonlWriter(self.folder / record.EVALUATIONS, keep_bytes=0)
+            writer.append(row)
+            writer.close()
+        finally:
+            _close_all(evaluator.close, env.close)
         return row
 
     def _first_episode(self, model: Any) -> dict[str, Any]:
@@ -283,14 +296,15 @@ class Experiment:
                 self._record["first_episode"] = self._periods.first_episode
             exit_code = 0
         finally:
-            if self._wandb is not None:
-                self._wandb.close(self._evaluate.last or {}, exit_code)
-            self._metrics.close()
-            self._evaluations.close()
-            if self._months is not None:
-                self._months.close()
-            evaluator.close()
-            env.close()
+            wandb, months = self._wandb, self._months
+            _close_all(
+                *([lambda: wandb.close(self._evaluate.last or {}, exit_code)] if wandb is not None else []),
+                self._metrics.close,
+                self._evaluations.close,
+                *([months.close] if months is not None else []),
+                evaluator.close,
+                env.close,
+            )
         return final
 
     def _learn(self, saved: dict[str, Any] | None) -> None:
@@ -405,6 +419,22 @@ class Experiment:
             tags=list(cfg.tags),
             metadata=cfg.logger.metadata,
         )
+
+
+def _close_all(*closes: Callable[[], None]) -> None:
+    """Close everything, whatever of it fails; in a ``finally`` the error on its way stays the one that is told.
+
+    :raises Exception: the first that closing raised, unless another error is on its way
+    """
+    underway = sys.exc_info()[1]
+    first: Exception | None = None
+    for close in closes:
+        try:
+            close()
+        except Exception as error:
+            first = first or error
+    if first is not None and underway is None:
+        raise first
 
 
 class _RowFile:

@@ -198,7 +198,7 @@ def _record(options: Options, cfg: DictConfig, path: Path, argv: list[str]) -> s
             "run": "/".join(folder.resolve().parts[-4:]),
             "deterministic": options.deterministic,
         }
-    envs = [make_task(cfg) for _ in range(min(_SIDE_BY_SIDE, options.episodes))]
+    envs = [make_task(cfg, index=index) for index in range(min(_SIDE_BY_SIDE, options.episodes))]
     seeds = recording.episode_seeds(options.seed, options.episodes)
     episodes, infos = recording.record(envs, choose, seeds, options.seed, _progress(options.episodes), model)
     provenance = {

@@ -18,7 +18,7 @@ from rlexp.commands.diagnose import explain, first_line
 from rlexp.commands.messages import finished_line
 from rlexp.config import paths
 from rlexp.config.task import EVALUATION, task_options
-from rlexp.errors import UsageError
+from rlexp.errors import UsageError, told
 from rlexp.folder import validate as validate_folder
 from rlexp.stored import read_config
 
@@ -127,10 +127,10 @@ def check_task(cfg: DictConfig) -> None:
     spec = registry.env(cfg.env.name)
     env = _build_task(cfg, spec)
     if any(str(key).startswith(EVALUATION) for key in cfg.env):
-        _build_task(cfg, spec, evaluation=True).close()
+        _close_task(cfg, _build_task(cfg, spec, evaluation=True))
     action_space, observation_space = env.action_space, env.observation_space
     controllers = tuple(getattr(env.unwrapped, "controllers", ()))
-    env.close()
+    _close_task(cfg, env)
     actions = {spaces.Discrete: "discrete", spaces.Box: "continuous"}.get(
         type(action_space), type(action_space).__name__
     )
@@ -218,6 +218,13 @@ def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = Fals
         if isinstance(error, UsageError):
             raise
         raise UsageError(f"env={cfg.env.name}: {first}") from error
+
+
+def _close_task(cfg: DictConfig, env: Any) -> None:
+    try:
+        env.close()
+    except Exception as error:
+        raise UsageError(f"env={cfg.env.name}: cannot be closed: {told(error)}") from error
 
 
 def _check_device(cfg: DictConfig) -> None:

@@ -18,7 +18,7 @@ from rlexp.commands.arguments import Parser
 from rlexp.commands.diagnose import explain
 from rlexp.commands.messages import finished_line, short, summary
 from rlexp.config import paths
-from rlexp.errors import RunFailed, UsageError, did_you_mean
+from rlexp.errors import RunFailed, UsageError, did_you_mean, told
 
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -225,7 +225,7 @@ def _train(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, 
         if os.environ.get("RLEXP_TRACEBACK") == "1":
             traceback.print_exc()
         print(
-            f"failed: {type(error).__name__}: {error}\n{short(folder / record.RECORD)} holds the traceback",
+            f"failed: {told(error)}\n{short(folder / record.RECORD)} holds the traceback",
             file=sys.stderr,
         )
         raise RunFailed(f"{short(folder)}: {error}") from error
