@@ -158,7 +158,7 @@ def _demos(output_dir: Path) -> Table:
                 f"{told['return_mean']:.2f}",
                 success,
             )
-        except (UsageError, KeyError, TypeError, AttributeError):
+        except (ValueError, OverflowError, KeyError, TypeError, AttributeError):
             row = ("damaged", *[""] * 5)
         table.add_row(str(path), *row)
     return table

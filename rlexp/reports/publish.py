@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlexp.folder import open_file
 from rlexp.record import CONFIG, EVALUATIONS, RECORD, write_atomically
 from rlexp.reports import across, cells, figure, render, terminal, text
 from rlexp.reports.records import Collection, Expected, collect, reference_folder
@@ -159,6 +159,7 @@ def save_reference(expected: Iterable[Expected], folder: Path) -> tuple[int, int
             target = reference_folder(folder, run.label, run.seed)
             target.mkdir(parents=True, exist_ok=True)
             for name in (CONFIG, RECORD, EVALUATIONS):
-                shutil.copyfile(run.folder / name, target / name)
+                with open_file(run.folder / name, "rb") as file:
+                    write_atomically(target / name, file.read().decode("utf-8"))
             saved += 1
     return saved, len(found.absent)

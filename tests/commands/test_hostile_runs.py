@@ -212,6 +212,37 @@ def test_damaged_config(
         assert "none of these runs is finished" in answer.is_one_line()
 
 
+@pytest.mark.parametrize(
+    "name", ["binary", "a tag", "alias bomb", "deep", "long", "no algorithm", "seed a text"]
+)
+def test_damaged_config_of_a_run_that_would_be_resumed(
+    name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = json.loads((run / "record.json").read_text())
+    (run / "record.json").write_text(json.dumps({**entry, "status": "interrupted"}))
+    path = run / "config.yaml"
+    path.write_text(CONFIGS[name](path.read_text()))
+    line = Answer(capsys, *entry["overrides"], f"output_dir={tmp_path / 'outputs'}").is_one_line()
+    assert "config.yaml" in line and "force=true" in line
+
+
+@pytest.mark.parametrize(
+    "told", [[1], {"episodes": "x"}, {"return_mean": "x"}, {"return_mean": 10**400}, {"success_rate": "x"}]
+)
+def test_damaged_demonstrations_are_listed(
+    told: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rlexp.buffers import demonstrations
+
+    good = {"task": _NASTY, "expert": {"kind": _NASTY}, "episodes": 1, "steps": 1, "return_mean": 1.0}
+    header = {"provenance": {**good, **told} if isinstance(told, dict) else told}
+    monkeypatch.setattr(demonstrations, "read_header", lambda _: header)
+    (tmp_path / "demonstrations").mkdir()
+    (tmp_path / "demonstrations" / "x.npz").touch()
+    answer = Answer(capsys, "list", "demos", f"output_dir={tmp_path}")
+    assert answer.code == 0 and "\x1b" not in answer.out, answer.err
+
+
 # ------------------------------------------------------------------------------------------------- records and rows
 
 _NASTY = "[/red][link=x]\x1b]0;owned\x07\x1b[31m\u202e"
