@@ -415,3 +415,14 @@ def test_what_is_typed_is_imported(
     answer = Answer(capsys, "evaluate", ".", "evaluation.episodes=1", "env.id=evilmod:Evil-v0")
     assert answer.code == 0, answer.err
     assert (evil / "executed").exists()
+
+
+def test_a_task_of_ones_own_lies_in_the_current_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ownmod.py").write_text(_MODULE.replace("Evil", "Own"))
+    monkeypatch.chdir(tmp_path)
+    words = ("algo=random", "env=gym", "total_timesteps=1", "logger=none", "evaluation.episodes=1")
+    answer = Answer(capsys, *words, "env.id=ownmod:Own-v0")
+    assert answer.code == 0, answer.err
+    assert (tmp_path / "executed").exists()
