@@ -5,6 +5,10 @@ The algorithms are importable without Hydra in sight: ``from rlexp import LCPO``
 
 from __future__ import annotations
 
+import importlib
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -31,7 +35,29 @@ __all__ = ["__version__", *sorted(_EXPORTS)]
 
 def __getattr__(name: str) -> Any:
     if name in _EXPORTS:
-        import importlib
-
         return getattr(importlib.import_module(_EXPORTS[name]), name)
     raise AttributeError(f"module 'rlexp' has no attribute '{name}'")
+
+
+class _WithGymnasium:
+    """Registers our environments when gymnasium is imported; to import it here would slow every command down."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name == "gymnasium" else None
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def execute_and_register(module: ModuleType) -> None:
+            execute(module)
+            importlib.import_module("rlexp.envs")
+
+        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+if "gymnasium" in sys.modules:
+    importlib.import_module("rlexp.envs")
+else:
+    sys.meta_path.insert(0, _WithGymnasium)

@@ -13,16 +13,3 @@ One room per file::
     success  env  transcript  arguments       the task as a gymnasium environment
     fidelity                                  how close all this comes to the reference
 """
-
-from __future__ import annotations
-
-ENV_ID = "rlexp/Restaurant-v0"
-ENTRY_POINT = "rlexp.envs.restaurant.env:RestaurantEnv"
-
-
-def register() -> None:
-    """Make ``gymnasium.make("rlexp/Restaurant-v0")`` work; the task itself is imported when it is made."""
-    import gymnasium
-
-    if ENV_ID not in gymnasium.registry:
-        gymnasium.register(id=ENV_ID, entry_point=ENTRY_POINT)

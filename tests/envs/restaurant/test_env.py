@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rlexp.envs.restaurant import register
 from rlexp.envs.restaurant.acts import parse_act
 from rlexp.envs.restaurant.env import RestaurantEnv
 from rlexp.envs.restaurant.summary import ACTIONS
@@ -35,12 +34,6 @@ def finish(env: RestaurantEnv, controller: str = "handcrafted") -> tuple[float, 
 
 # -- citizenship -------------------------------------------------------------------------------------------
 # ----------------
-
-
-def test_made_by_name() -> None:
-    register()
-    env = gymnasium.make("rlexp/Restaurant-v0", masks=True, confusion_seed=1)
-    assert isinstance(env.unwrapped, RestaurantEnv) and env.unwrapped.masks
 
 
 @pytest.mark.parametrize(
@@ -83,7 +76,7 @@ def test_importing_the_package_is_cheap() -> None:
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    assert loaded("import rlexp.envs.restaurant; rlexp.envs.restaurant.register()") == "[]"
+    assert loaded("import rlexp.envs.restaurant, rlexp.envs") == "[]"
     assert loaded("import rlexp.envs.restaurant.env, rlexp.envs.restaurant.fidelity") == "['sqlite3']"
 
 
