@@ -100,7 +100,7 @@ class DemonstrationReplay(PrioritizedReplayBuffer):
                 episode.actions.reshape(n, 1, -1),
                 episode.rewards.reshape(n, 1),
                 ends.reshape(n, 1),
-                (ends & (not episode.terminated)).reshape(n, 1),
+                timeouts=(ends & (not episode.terminated)).reshape(n, 1),
             )
         self.priorities = Proportional(self.capacity + total, self.alpha)
         self.priorities.fill(

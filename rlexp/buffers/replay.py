@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,20 +174,30 @@ class NStepReplay(ReplayBuffer):
         self,
         obs: Any,
         next_obs: Any,
-        actions: Array,
-        rewards: Array,
-        dones: Array,
+        actions: Any,
+        rewards: Any,
+        dones: Any,
+        infos: Sequence[list[dict[str, Any]]] | None = None,
+        *,
         timeouts: Array | None = None,
     ) -> None:
-        """Store many steps at once.
+        """Store many steps at once, as Stable-Baselines3's buffers do; the oldest ones give way.
 
-        :param obs: ``(n_rows, n_envs, ...)``, or one such array per key; likewise all the others
-        :param timeouts: ``(n_rows, n_envs)``, whether the end was a time limit; None: never
-        :raises ValueError: when there are more rows than fit
+        :param obs: ``(n_rows, n_envs, ...)``, or one such array per key, or one dictionary per row; likewise the others
+        :param infos: a list of :meth:`add`'s per row, read for ``TimeLimit.truncated``
+        :param timeouts: in place of ``infos``, ``(n_rows, n_envs)``: whether the end was a time limit; neither: never
+        :raises ValueError: when the arguments are not of the same number of rows
         """
+        if infos is not None:
+            timeouts = np.array(
+                [[info.get("TimeLimit.truncated", False) for info in row] for row in infos], dtype=np.float32
+            )
+        obs, next_obs = _by_key(obs), _by_key(next_obs)
+        actions, rewards, dones = np.asarray(actions), np.asarray(rewards), np.asarray(dones)
         n_rows = len(rewards)
-        if n_rows > self.buffer_size:
-            raise ValueError(f"{n_rows} rows given, {self.buffer_size} fit")
+        given = [*_leaves(obs), *_leaves(next_obs), actions, dones, *([] if timeouts is None else [timeouts])]
+        if any(len(part) != n_rows for part in given):
+            raise ValueError(f"{n_rows} rewards given, as many of everything else are needed")
         begin = 0
         while begin < n_rows:
             end = min(n_rows, begin + self.buffer_size - self.pos)
@@ -195,8 +205,8 @@ class NStepReplay(ReplayBuffer):
             shape = (end - begin, self.n_envs)
             self._store_observations(there, _part(obs, here), _part(next_obs, here))
             self.actions[there] = actions[here].reshape(*shape, self.action_dim)
-            given = np.reshape(rewards[here], shape)
-            self.rewards[there] = given if self.reward_clip is None else self._clipped(given)
+            reward = np.reshape(rewards[here], shape)
+            self.rewards[there] = reward if self.reward_clip is None else self._clipped(reward)
             self.dones[there] = np.reshape(dones[here], shape)
             if self.handle_timeout_termination:
                 self.timeouts[there] = 0 if timeouts is None else np.reshape(timeouts[here], shape)
@@ -340,6 +350,17 @@ class NStepReplay(ReplayBuffer):
                 yield name, stored
         for name in ("actions", "rewards", "dones", "timeouts", "breaks"):
             yield name, getattr(self, name)
+
+
+def _by_key(observations: Any) -> Any:
+    """Return one array per key where there is one dictionary per row."""
+    if isinstance(observations, dict) or len(observations) == 0 or not isinstance(observations[0], dict):
+        return observations
+    return {key: np.stack([row[key] for row in observations]) for key in observations[0]}
+
+
+def _leaves(observations: Any) -> list[Any]:
+    return list(observations.values()) if isinstance(observations, dict) else [observations]
 
 
 def _part(array: Any, rows: slice) -> Any:

@@ -9,6 +9,7 @@ import pytest
 import torch as th
 from gymnasium import spaces
 from stable_baselines3 import SAC
+from stable_baselines3.common.buffers import BaseBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from rlexp import checkpoint
@@ -104,28 +105,47 @@ def test_uniform_replay_is_uniform_over_environments_too() -> None:
     assert chisquare(np.bincount(buffer.sample(15_000).indices, minlength=15)).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("as_stable_baselines_does", [True, False])
 @pytest.mark.parametrize("kind", [NStepReplay, PrioritizedReplayBuffer])
-def test_many_steps_at_once_are_those_steps(kind: type[NStepReplay]) -> None:
+def test_many_steps_at_once_are_those_steps(kind: type[NStepReplay], as_stable_baselines_does: bool) -> None:
     rng = np.random.default_rng(0)
     words = {"n_envs": 2, "reward_clip": 1.0}
     one = kind(14, _BOX, spaces.Discrete(5), "cpu", **words)
     other = kind(14, _BOX, spaces.Discrete(5), "cpu", **words)
-    for size in (3, 7, 2, 6):  # 18 rows around 7
+    for size in (3, 7, 2, 6, 9):  # 27 rows around 7, the last ones more than fit
         obs, actions = rng.normal(size=(size, 2, 1)), rng.integers(0, 5, (size, 2, 1))
         rewards, dones = rng.normal(size=(size, 2)) * 3, rng.random((size, 2)) < 0.3
         timeouts = dones & (rng.random((size, 2)) < 0.5)
-        one.extend(obs, obs + 1, actions, rewards, dones, timeouts)
-        for k in range(size):
-            infos: list[dict[str, Any]] = [{"TimeLimit.truncated": bool(t)} for t in timeouts[k]]
-            other.add(obs[k], obs[k] + 1, actions[k], rewards[k], dones[k], infos)
+        infos = [[{"TimeLimit.truncated": bool(t)} for t in row] for row in timeouts]
+        if as_stable_baselines_does:
+            one.extend(list(obs), list(obs + 1), list(actions), list(rewards), list(dones), infos)
+        else:
+            one.extend(obs, obs + 1, actions, rewards, dones, timeouts=timeouts)
+        BaseBuffer.extend(other, obs, obs + 1, actions, rewards, dones, infos)
     assert (one.pos, one.full) == (other.pos, other.full)
     for (name, mine), (_, theirs) in zip(one._arrays(), other._arrays(), strict=True):
         assert np.array_equal(mine, theirs), name
     assert np.abs(one.rewards).max() == 1.0
     if isinstance(one, PrioritizedReplayBuffer) and isinstance(other, PrioritizedReplayBuffer):
         assert np.array_equal(one.priorities.probabilities(), other.priorities.probabilities())
-    with pytest.raises(ValueError, match="fit"):
-        one.extend(*[np.zeros((8, 2, 1))] * 2, np.zeros((8, 2, 1)), np.zeros((8, 2)), np.zeros((8, 2)))
+    with pytest.raises(ValueError, match="8 rewards given"):
+        one.extend(*[np.zeros((7, 2, 1))] * 3, np.zeros((8, 2)), np.zeros((8, 2)))
+
+
+def test_many_rows_of_dictionaries_at_once() -> None:
+    space = spaces.Dict({"a": _BOX, "b": spaces.Discrete(3)})
+    one, other = (NStepReplay(6, space, spaces.Discrete(2), "cpu") for _ in range(2))
+    rows = [{"a": np.array([[k]], np.float32), "b": np.array([k % 3])} for k in range(5)]
+    others = (
+        list(np.zeros((4, 1, 1), int)),
+        list(np.arange(4.0)[:, None]),
+        list(np.zeros((4, 1))),
+        [[{}]] * 4,
+    )
+    one.extend(rows[:4], rows[1:], *others)
+    BaseBuffer.extend(other, rows[:4], rows[1:], *others)
+    for (name, mine), (_, theirs) in zip(one._arrays(), other._arrays(), strict=True):
+        assert np.array_equal(mine, theirs), name
 
 
 @pytest.mark.parametrize(
