@@ -26,7 +26,8 @@ def episodes_for(given: Given | None, first: int | None, env: VecEnv, algorithm:
     """
     if given is None:
         raise UsageError(
-            f"demonstrations: none given, {algorithm} learns from them; rlexp demos records some"
+            f"demonstrations: none given, {algorithm} learns from them; rlexp demos records some. A loaded model takes "
+            f"them as {algorithm}.load(path, env=env, demonstrations=...)"
         )
     found = given if isinstance(given, Demonstrations) else read(given)
     source = "demonstrations" if isinstance(given, Demonstrations) else f"demonstrations: {given}"
@@ -39,6 +40,11 @@ def episodes_for(given: Given | None, first: int | None, env: VecEnv, algorithm:
     if first is not None and first > len(found.episodes):
         raise UsageError(f"demonstration_episodes: {first} given, {source} holds {len(found.episodes)}")
     return tuple(_turned(episode, env) for episode in episodes) if turned else episodes
+
+
+def unsaved(given: Given | None) -> tuple[str, ...]:
+    """Return the names of attributes to leave out of ``model.zip``: a path is saved, what was read from one is not."""
+    return () if isinstance(given, str) else ("demonstrations",)
 
 
 def _inner(env: VecEnv) -> VecEnv:

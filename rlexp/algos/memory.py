@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -13,6 +14,8 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.policies import BasePolicy
 
+from rlexp.algos.base import ValidatedAlgorithm, reject_reset_result
+from rlexp.algos.saved_replay import SavedReplay
 from rlexp.buffers.windows import SequenceReplay
 from rlexp.errors import UsageError
 from rlexp.losses.soft import ent_coef_loss
@@ -107,6 +110,7 @@ class MemoryPolicy(BasePolicy, ABC):
         :param deterministic: False: actions are drawn
         :return: actions in the task's own range, and the state
         """
+        reject_reset_result(observation)
         self.set_training_mode(False)
         vectorized = self.is_vectorized_observation(observation)
         observations = np.asarray(observation).reshape(-1, self.observation_dim)
@@ -123,7 +127,7 @@ class MemoryPolicy(BasePolicy, ABC):
             super().set_training_mode(mode)
 
 
-class MemorySAC(SAC):
+class MemorySAC(ValidatedAlgorithm, SavedReplay, SAC):
     """SAC whose policy is a :class:`MemoryPolicy` and whose buffer gives windows; a base, not an algorithm."""
 
     policy: MemoryPolicy  # type: ignore[assignment]
@@ -132,13 +136,11 @@ class MemorySAC(SAC):
     _last_lstm_states: tuple[Array, ...] | None
 
     def __init__(self, policy: str | type[MemoryPolicy], env: Any, **sac: Any) -> None:
-        if isinstance(policy, str) and policy not in self.policy_aliases:
-            known = ", ".join(self.policy_aliases)
-            raise UsageError(f"policy: '{policy}' given, {type(self).__name__} knows {known}")
         self._last_lstm_states = None
-        self.max_grad_norm = float(sac.pop("max_grad_norm", np.inf))
+        max_grad_norm = sac.pop("max_grad_norm", None)
+        self.max_grad_norm = math.inf if max_grad_norm is None else float(max_grad_norm)
         sac["policy_kwargs"] = dict(sac.get("policy_kwargs") or {})
-        super().__init__(policy, env, replay_buffer_class=SequenceReplay, **sac)  # type: ignore[arg-type]
+        super().__init__(policy, env, replay_buffer_class=SequenceReplay, **sac)
 
     @classmethod
     def policy_for(cls, observation_space: spaces.Space[Any]) -> str:

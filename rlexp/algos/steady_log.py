@@ -7,8 +7,10 @@ from typing import Self
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.type_aliases import MaybeCallback
 
+from rlexp.algos.base import ValidatedAlgorithm
 
-class SteadyLog(OnPolicyAlgorithm):
+
+class SteadyLog(ValidatedAlgorithm, OnPolicyAlgorithm):
     """On-policy algorithm with short rollouts: logs every ``log_interval``-th since the very beginning.
 
     Stable-Baselines3 counts from the start of ``learn``, so that a resumed run would log at other steps.

@@ -31,9 +31,10 @@ class ConvTorso(BaseFeaturesExtractor):
     (Young & Tian 2019: 16 of 3×3).
 
     :param observation_space: ``(channels, height, width)``
+    :param features_dim: units of a dense layer behind the convolutions; None: there is none
     """
 
-    def __init__(self, observation_space: spaces.Box) -> None:
+    def __init__(self, observation_space: spaces.Box, features_dim: int | None = None) -> None:
         channels, height, width = observation_space.shape
         if min(height, width) >= _SMALLEST_SCREEN:
             layers: list[nn.Module] = [
@@ -50,17 +51,22 @@ class ConvTorso(BaseFeaturesExtractor):
         convolutions = nn.Sequential(*layers)
         with th.no_grad():
             size = convolutions(th.zeros(1, channels, height, width)).shape[1]
-        super().__init__(observation_space, size)
+        super().__init__(observation_space, features_dim or size)
         # Channels last: a quarter less time for screens, forward and backward, on processors and accelerators alike.
         self.memory_format = (
             th.channels_last if min(height, width) >= _SMALLEST_SCREEN else th.contiguous_format
         )
         self.convolutions = convolutions.to(memory_format=self.memory_format)  # type: ignore[call-overload]
+        self.dense: nn.Module = (
+            nn.Identity()
+            if features_dim is None
+            else nn.Sequential(nn.Linear(size, features_dim), nn.ReLU(inplace=True))
+        )
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Return features, ``(n, features_dim)``, of pictures, ``(n, channels, height, width)``."""
         observations = observations.contiguous(memory_format=self.memory_format)
-        features: th.Tensor = self.convolutions(observations)
+        features: th.Tensor = self.dense(self.convolutions(observations))
         return features
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch as th
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.utils import set_random_seed
 
@@ -86,6 +87,22 @@ def test_what_is_remembered(make: Make) -> None:
     assert (kept["rewards"][:40] == np.tile([-1, -1, -1, -1, 5], 8)).all()
     assert (kept["actions"][:40] == 1).all() and (kept["observations"][:10:5, 0] == 1).all()
     assert not kept["similar"][:40][kept["has_next"][:40] > 0].any()
+
+
+@pytest.mark.parametrize("steps", [1, 20, 39])
+def test_a_rollout_that_a_callback_stopped_is_forgotten(make: Make, steps: int) -> None:
+    class Stop(BaseCallback):
+        def _on_step(self) -> bool:
+            return self.n_calls < steps
+
+    model = make(n_steps=40)
+    model.policy.action_net.bias.data[:] = th.tensor([9.0, -9.0, -9.0])  # stays for ever
+    model.learn(40, callback=Stop())
+    assert model.num_timesteps == steps and len(model.replay) == 0
+    model.learn(40)
+    # The whole rollout but its three time limits of 12 steps, each left out at its own place.
+    assert len(model.replay) == 37 and model.replay.fields["has_next"][:37].all()
+    assert (model.replay.fields["rewards"][:37] == -1).all(), "no bootstrapped value of a time limit"
 
 
 def test_replay_is_a_ring() -> None:

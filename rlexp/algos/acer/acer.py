@@ -5,6 +5,7 @@ Wang et al. 2017, "Sample efficient actor-critic with experience replay", ICLR.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +26,6 @@ from rlexp.algos.acer.refuse import refuse_spaces, refuse_words
 from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, SegmentStore
 from rlexp.algos.acer.updates import Info, Settings, acer_loss
 from rlexp.algos.steady_log import SteadyLog
-from rlexp.errors import UsageError
 
 
 class ACER(SteadyLog):
@@ -48,7 +48,7 @@ class ACER(SteadyLog):
         of the order of 1 to 100, and large returns are learned slowly
     :param ent_coef: weight of the entropy, whose gradient is taken inside the trust region
     :param vf_coef: weight of the critic's loss
-    :param max_grad_norm: gradients longer than this are cut to it
+    :param max_grad_norm: gradients longer than this are cut to it; None: none are
     :param weight_cap: c, above which importance weights of the policy's gradient are truncated; 10 is usual for
         discrete actions, half of it for continuous ones
     :param trust_region: whether updates are held close to the average policy
@@ -91,7 +91,7 @@ class ACER(SteadyLog):
         reward_scale: float = 1.0,
         ent_coef: float = 0.01,
         vf_coef: float = 0.5,
-        max_grad_norm: float = 10.0,
+        max_grad_norm: float | None = 10.0,
         weight_cap: float = 10.0,
         trust_region: bool = True,
         trust_region_delta: float = 1.0,
@@ -111,8 +111,6 @@ class ACER(SteadyLog):
         device: th.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        if isinstance(policy, str) and policy not in self.policy_aliases:
-            raise UsageError(f"policy: '{policy}' given, ACER knows {', '.join(self.policy_aliases)}")
         super().__init__(
             policy,
             env,
@@ -122,7 +120,7 @@ class ACER(SteadyLog):
             gae_lambda=1.0,
             ent_coef=ent_coef,
             vf_coef=vf_coef,
-            max_grad_norm=max_grad_norm,
+            max_grad_norm=math.inf if max_grad_norm is None else max_grad_norm,
             use_sde=False,
             sde_sample_freq=-1,
             stats_window_size=stats_window_size,
@@ -162,6 +160,7 @@ class ACER(SteadyLog):
     # ------------------------------------------------------------------------------------------------- set-up
 
     def _setup_model(self) -> None:
+        self._validate_policy_kwargs()
         self.refuse(self.observation_space, self.action_space, self.n_envs, vars(self))
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)

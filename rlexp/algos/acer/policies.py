@@ -17,6 +17,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 
 from rlexp.algos.acer.replay import Segments
+from rlexp.algos.base import reject_reset_result
 from rlexp.losses.acer import stochastic_dueling
 from rlexp.networks.policies import DistributionPolicy
 from rlexp.networks.torso import GridNet, is_grid
@@ -348,6 +349,7 @@ class ACERPolicy(DistributionPolicy):
         :param deterministic: the most probable action, or the mean
         :param action_masks: bool, ``(n_actions,)`` each: which actions are allowed
         """
+        reject_reset_result(observation)
         self.set_training_mode(False)
         tensor, several = self.obs_to_tensor(observation)
         assert isinstance(tensor, th.Tensor)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch as th
 from gymnasium import spaces
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.utils import safe_mean
 
-from rlexp.algos.demonstrated import Given, episodes_for
+from rlexp.algos.base import ValidatedAlgorithm
+from rlexp.algos.demonstrated import Given, episodes_for, unsaved
 from rlexp.algos.r2d2.policies import RecurrentPolicy, State
 from rlexp.buffers.demonstrations import Episode
-from rlexp.buffers.sequence_builder import Sequences, Window, cut_episodes, take
+from rlexp.buffers.sequence_builder import Sequences, Window, cut_episodes, join, take
 from rlexp.buffers.sequence_store import SequenceSample, tensors
 from rlexp.errors import UsageError
 from rlexp.losses.imitation import agreement, cloning_loss
@@ -25,11 +27,13 @@ Array = npt.NDArray[Any]
 _LOG_EVERY = 10  # rounds
 
 
-class BC(BaseAlgorithm):
+class BC(ValidatedAlgorithm):
     """Behaviour cloning: ``BC("MlpPolicy", env, demonstrations="file.npz").learn(100_000)``.
 
     It takes no step in the environment, which only says what observations and actions look like. ``num_timesteps``
-    counts the demonstrated steps looked at, those of every batch.
+    counts the demonstrated steps looked at, those of every batch; training ends with the update that reaches the
+    budget. An episode counts when its last sequence is looked at: ``rollout/ep_rew_mean`` is the demonstrators' return,
+    how good the clone is only an evaluation tells.
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, all of them :class:`RecurrentPolicy`
     :param env: discrete actions
@@ -40,7 +44,7 @@ class BC(BaseAlgorithm):
     :param batch_size: sequences per update
     :param sequence_length: as in :class:`~rlexp.algos.r2d2.R2D2`; likewise ``burn_in`` and ``period``
     :param l2_coef: weight of the sum of squares of all parameters
-    :param max_grad_norm: gradients longer than this are cut to it
+    :param max_grad_norm: gradients longer than this are cut to it; None: none are
     :param updates_per_round: updates between two safe points
     :param head_arch: see :class:`~rlexp.networks.recurrent.RecurrentNet`; likewise ``previous_action``,
         ``previous_reward``
@@ -69,7 +73,7 @@ class BC(BaseAlgorithm):
         burn_in: int = 0,
         period: int | None = None,
         l2_coef: float = 0.0,
-        max_grad_norm: float = 10.0,
+        max_grad_norm: float | None = 10.0,
         updates_per_round: int = 10,
         head_arch: list[int] | None = None,
         previous_action: bool = False,
@@ -82,8 +86,6 @@ class BC(BaseAlgorithm):
         device: th.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        if isinstance(policy, str) and policy not in self.policy_aliases:
-            raise UsageError(f"policy: '{policy}' given, BC knows {', '.join(self.policy_aliases)}")
         net_words = {
             "dueling": False,
             "with_target": False,
@@ -112,7 +114,7 @@ class BC(BaseAlgorithm):
         self.burn_in = burn_in
         self.period = period
         self.l2_coef = l2_coef
-        self.max_grad_norm = max_grad_norm
+        self.max_grad_norm = math.inf if max_grad_norm is None else max_grad_norm
         self.updates_per_round = updates_per_round
         if _init_setup_model:
             self._setup_model()
@@ -125,6 +127,7 @@ class BC(BaseAlgorithm):
         return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
 
     def _setup_model(self) -> None:
+        self._validate_policy_kwargs()
         if not 0 <= self.validation_share < 1:
             raise UsageError(f"validation_share: {self.validation_share} given, must be from 0 to below 1")
         self.window  # noqa: B018  (refuses what contradicts itself)
@@ -134,6 +137,7 @@ class BC(BaseAlgorithm):
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         ).to(self.device)
         self._training: Sequences | None = None
+        self._infos: list[dict[str, Any]] = []  # of every sequence
         self._validation: SequenceSample | None = None
 
     @property
@@ -153,7 +157,7 @@ class BC(BaseAlgorithm):
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> Self:
-        """Learn until so many demonstrated steps have been looked at.
+        """Learn until so many demonstrated steps have been looked at; one update looks at the steps of one batch.
 
         :param log_interval: rounds between two rows of the log, counted from the very beginning
         """
@@ -164,31 +168,39 @@ class BC(BaseAlgorithm):
         callback.on_training_start(locals(), globals())
         while self.num_timesteps < total_timesteps:
             callback.on_rollout_start()
-            looked_at = self.train()
+            before = self._n_updates
+            looked_at, infos = self.train(total_timesteps - self.num_timesteps)
             self.num_timesteps += looked_at
             self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
-            # No environment was stepped: there are no episodes to count.
-            callback.update_locals({"dones": [], "infos": [], "rewards": [], "self": self})
+            dones = np.array(["episode" in info for info in infos])
+            self._update_info_buffer(infos, dones)
+            callback.update_locals({"dones": dones, "infos": infos, "self": self})
             if not callback.on_step():
                 break
             callback.on_rollout_end()
-            if log_interval and self._n_updates // self.updates_per_round % log_interval == 0:
-                self._dump()
+            if log_interval:
+                updates = log_interval * self.updates_per_round
+                if self._n_updates // updates > before // updates:
+                    self.dump_logs()
         callback.on_training_end()
         return self
 
-    def train(self) -> int:
-        """Do one round of updates.
+    def train(self, steps: int) -> tuple[int, list[dict[str, Any]]]:
+        """Do one round of updates, the last one when so many steps have been looked at.
 
-        :return: steps looked at
+        :param steps: left of the budget
+        :return: steps looked at, and an ``info`` of every sequence: that of an episode's end has ``episode``, as
+            Stable-Baselines3's ``Monitor`` has it
         """
         assert self._training is not None
+        infos: list[dict[str, Any]] = []
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         looked_at = 0
         n = len(self._training)
         for _ in range(self.updates_per_round):
-            batch = self._batch(take(self._training, np.random.randint(n, size=self.batch_size)))
+            places = np.random.randint(n, size=self.batch_size)
+            batch = self._batch(take(self._training, places))
             loss, share = self._loss(batch)
             objective = loss
             if self.l2_coef > 0:
@@ -200,9 +212,12 @@ class BC(BaseAlgorithm):
             looked_at += int(batch.lengths.sum())
             self.logger.record_mean("train/loss", loss.item())
             self.logger.record_mean("train/agreement", share.item())
-        self._n_updates += self.updates_per_round
+            infos += [dict(self._infos[place]) for place in places]
+            self._n_updates += 1
+            if looked_at >= steps:
+                break
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        return looked_at
+        return looked_at, infos
 
     def _loss(self, batch: SequenceSample) -> tuple[th.Tensor, th.Tensor]:
         logits = self.policy.q_net.unroll(
@@ -217,13 +232,20 @@ class BC(BaseAlgorithm):
         valid = valid_steps(len(actions), batch.lengths)
         return cloning_loss(logits, actions, valid), agreement(logits, actions, valid)
 
-    def _dump(self) -> None:
+    def dump_logs(self, iteration: int = 0) -> None:
+        """Write a row of the log, with what the held-back demonstrations say.
+
+        :param iteration: not used, as in Stable-Baselines3's off-policy algorithms
+        """
         if self._validation is not None:
             self.policy.set_training_mode(False)
             with th.inference_mode():
                 loss, share = self._loss(self._validation)
             self.logger.record("validation/loss", loss.item())
             self.logger.record("validation/agreement", share.item())
+        if self.ep_info_buffer:
+            for key, name in (("r", "ep_rew_mean"), ("l", "ep_len_mean")):
+                self.logger.record(f"rollout/{name}", safe_mean([info[key] for info in self.ep_info_buffer]))
         self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
         self.logger.dump(step=self.num_timesteps)
 
@@ -234,7 +256,11 @@ class BC(BaseAlgorithm):
         episodes = episodes_for(self.demonstrations, self.demonstration_episodes, self.env, "BC")
         held_back = int(len(episodes) * self.validation_share)
         learned = episodes[: len(episodes) - held_back]
-        self._training = self._cut(learned)
+        parts = [self._cut((episode,)) for episode in learned]
+        self._training = join(parts)
+        for episode, part in zip(learned, parts, strict=True):
+            total = {"r": float(episode.rewards.sum(dtype=np.float64)), "l": len(episode), "t": 0.0}
+            self._infos += [{} for _ in range(len(part) - 1)] + [{"episode": total}]
         if held_back:
             self._validation = self._batch(self._cut(episodes[len(learned) :]))
 
@@ -263,4 +289,10 @@ class BC(BaseAlgorithm):
         return ["policy", "policy.optimizer"], []
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "demonstrations", "_training", "_validation"]
+        return [
+            *super()._excluded_save_params(),
+            *unsaved(self.demonstrations),
+            "_training",
+            "_validation",
+            "_infos",
+        ]

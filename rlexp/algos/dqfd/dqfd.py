@@ -11,7 +11,7 @@ from stable_baselines3.common.utils import polyak_update
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.dqn.policies import DQNPolicy
 
-from rlexp.algos.demonstrated import Given, episodes_for
+from rlexp.algos.demonstrated import Given, episodes_for, unsaved
 from rlexp.algos.dqn import DQN
 from rlexp.buffers.demonstration_replay import DemonstratedSamples, DemonstrationReplay
 from rlexp.buffers.demonstrations import Episode
@@ -35,7 +35,8 @@ class DQfD(DQN):
     :param agent_bonus: see :class:`~rlexp.buffers.demonstration_replay.DemonstrationReplay`, likewise
         ``demonstration_bonus``
     :param n_step_coef: weight of the n-step loss
-    :param supervised_coef: weight of the large-margin loss
+    :param supervised_coef: weight of the large-margin loss. TD terms are half the squared error here; where they are
+        the whole square, as in DI-engine, the same coefficient weighs half as much: 0.5 here is 1 there
     :param margin: by which the demonstrated action has to lead
     :param l2_coef: weight of the sum of squares of all parameters
     :raises UsageError: when a setting, a space or the demonstrations cannot work
@@ -130,7 +131,8 @@ class DQfD(DQN):
             loss, td_errors = self._loss(batch)
             self.policy.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            th.nn.utils.clip_grad_norm_(self.q_net.parameters(), self.max_grad_norm)
+            if self.max_grad_norm is not None:
+                th.nn.utils.clip_grad_norm_(self.q_net.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
             self.replay_buffer.update_priorities(batch.many.indices, td_errors)
             self.logger.record_mean("train/loss", loss.item())
@@ -167,7 +169,7 @@ class DQfD(DQN):
         return loss, td_errors.detach()
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "demonstrations"]
+        return [*super()._excluded_save_params(), *unsaved(self.demonstrations)]
 
 
 def _stacked(one: Any, other: Any) -> Any:

@@ -13,7 +13,9 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.dqn.policies import DQNPolicy
 
+from rlexp.algos.base import ValidatedAlgorithm, reject_reset_result
 from rlexp.algos.dqn.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+from rlexp.algos.saved_replay import SavedReplay
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
 from rlexp.buffers.replay import NStepReplay
 from rlexp.losses.dqn import td_targets, weighted_td_gradient, weighted_td_loss
@@ -21,7 +23,7 @@ from rlexp.losses.dqn import td_targets, weighted_td_gradient, weighted_td_loss
 REPLAYS = ("uniform", "proportional", "rank")
 
 
-class DQN(PlainDQN):
+class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
     """Deep Q-network; exploration tosses a coin for every environment.
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
@@ -158,8 +160,11 @@ class DQN(PlainDQN):
         """Act, at random with the exploration rate unless deterministic.
 
         :param observation: one, or ``(n_envs, ...)``
-        :return: actions, and the state as it came
+        :param state: not used, as the policy has no memory; nor is ``episode_start``
+        :param deterministic: True: without exploration
+        :return: actions ``(n_envs,)``, ``()`` for one observation, and the state as it came
         """
+        reject_reset_result(observation)
         vectorized = self.policy.is_vectorized_observation(observation)
         first = next(iter(observation.values())) if isinstance(observation, dict) else observation
         n = len(first) if vectorized else 1
@@ -170,7 +175,7 @@ class DQN(PlainDQN):
             actions = np.reshape(self.policy.predict(observation, deterministic=True)[0], n)
         for place in np.flatnonzero(explores):
             actions[place] = self.action_space.sample()
-        return (actions if vectorized else actions[0]), state
+        return (actions if vectorized else actions.squeeze(axis=0)), state
 
     def checkpoint_state(self) -> dict[str, Any]:
         """Return what counts besides Stable-Baselines3's own counters."""

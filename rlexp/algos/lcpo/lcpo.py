@@ -6,22 +6,24 @@ Wu & Rasmussen 2021, "Clipping loops for sample-efficient dialogue policy optimi
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3 import PPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import update_learning_rate
 from torch.optim import Optimizer
 
+from rlexp.algos.base import ValidatedAlgorithm, require_discrete_vectors
 from rlexp.algos.lcpo.buffers import LoopClippingRolloutBuffer, MaskableLoopClippingRolloutBuffer
 
 
-class LoopClipping(OnPolicyAlgorithm):
+class LoopClipping(ValidatedAlgorithm, OnPolicyAlgorithm):
     """What LCPO adds to PPO, with or without action masks: Algorithm 1 before every update.
 
     :param policy: as in PPO
@@ -40,6 +42,9 @@ class LoopClipping(OnPolicyAlgorithm):
         lose ten points and more for a while.
     :param max_grad_norm: as in PPO; None: gradients are not clipped
     :param ppo: every other word of PPO's constructor but ``normalize_advantage``
+    :raises UsageError: when actions are not discrete or observations are not one vector: two states count as the same
+        by the angle between them, which the paper defines for belief states and which in continuous control is small
+        from any step to the next
     """
 
     rollout_buffer: LoopClippingRolloutBuffer
@@ -72,6 +77,10 @@ class LoopClipping(OnPolicyAlgorithm):
         ppo["normalize_advantage"] = False
         ppo["max_grad_norm"] = math.inf if max_grad_norm is None else max_grad_norm
         super().__init__(policy, env, **ppo)
+
+    def _setup_model(self) -> None:
+        require_discrete_vectors(type(self).__name__, self.observation_space, self.action_space)
+        super()._setup_model()
 
     def _update_info_buffer(
         self, infos: list[dict[str, Any]], dones: npt.NDArray[np.bool_] | None = None
@@ -114,10 +123,12 @@ class LCPO(LoopClipping, PPO):
     For the words of the constructor see :class:`LoopClipping` and :class:`stable_baselines3.PPO`.
     """
 
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": ActorCriticPolicy}
     _buffer_class = LoopClippingRolloutBuffer
 
 
 class MaskableLCPO(LoopClipping, MaskablePPO):  # type: ignore[misc]
     """:class:`LCPO` where ``action_masks()`` rule actions out, on top of sb3-contrib's MaskablePPO."""
 
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": MaskableActorCriticPolicy}
     _buffer_class = MaskableLoopClippingRolloutBuffer

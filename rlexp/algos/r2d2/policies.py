@@ -13,6 +13,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 
+from rlexp.algos.base import reject_reset_result
 from rlexp.networks.encoder import extractor_for
 from rlexp.networks.recurrent import RecurrentNet
 
@@ -143,6 +144,7 @@ class RecurrentPolicy(BasePolicy):
             not read them, or where there are none
         :return: actions and the new state
         """
+        reject_reset_result(observation)
         self.set_training_mode(False)
         tensor, vectorized = self.obs_to_tensor(observation)
         n = len(next(iter(tensor.values())) if isinstance(tensor, dict) else tensor)
@@ -157,7 +159,7 @@ class RecurrentPolicy(BasePolicy):
             last_actions, given = np.where(begins, none, last_actions), np.where(begins, 0.0, given)
         outputs, states = self.values(tensor, last_actions, given, states)
         actions = self._choose(outputs, deterministic)
-        return (actions if vectorized else actions[0]), (states, actions)
+        return (actions if vectorized else actions.squeeze(axis=0)), (states, actions)
 
     def _choose(self, outputs: th.Tensor, deterministic: bool) -> Array:
         chosen = outputs.argmax(-1) if deterministic else outputs.softmax(-1).multinomial(1).squeeze(-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,9 +14,11 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from stable_baselines3.common.utils import LinearSchedule
 
+from rlexp.algos.base import ValidatedAlgorithm
 from rlexp.algos.r2d2.actor import Actor, epsilon_ladder
 from rlexp.algos.r2d2.learner import Info, Learner, Settings
 from rlexp.algos.r2d2.policies import RecurrentPolicy, State
+from rlexp.algos.saved_replay import SavedReplay
 from rlexp.buffers.sequence_builder import Window
 from rlexp.buffers.sequence_ring import SCHEMES, PrioritizedSequences
 from rlexp.buffers.sequence_store import MixedSequences
@@ -25,7 +27,7 @@ from rlexp.errors import UsageError, did_you_mean
 Array = npt.NDArray[Any]
 
 
-class R2D2(OffPolicyAlgorithm):
+class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
     """Recurrent replay: ``R2D2("MlpPolicy", env).learn(50_000)``.
 
     Double Q-learning on sequences with stored recurrent states, burn-in, n-step targets of rescaled values and
@@ -90,7 +92,7 @@ class R2D2(OffPolicyAlgorithm):
         rescale_epsilon: float | None = 1e-3,
         td_clip: float | None = None,
         eta: float = 0.9,
-        max_grad_norm: float = 40.0,
+        max_grad_norm: float | None = 40.0,
         target_update_interval: int = 400,
         tau: float = 1.0,
         replay: str = "proportional",
@@ -117,10 +119,6 @@ class R2D2(OffPolicyAlgorithm):
         device: th.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        if isinstance(policy, str) and policy not in self.policy_aliases:
-            raise UsageError(
-                f"policy: '{policy}' given, {type(self).__name__} knows {', '.join(self.policy_aliases)}"
-            )
         net_words = {
             "dueling": dueling,
             "head_arch": head_arch,
@@ -156,7 +154,7 @@ class R2D2(OffPolicyAlgorithm):
         self.rescale_epsilon = rescale_epsilon
         self.td_clip = td_clip
         self.eta = eta
-        self.max_grad_norm = max_grad_norm
+        self.max_grad_norm = math.inf if max_grad_norm is None else max_grad_norm
         self.target_update_interval = target_update_interval
         self.replay = replay
         self.alpha = alpha
@@ -182,6 +180,7 @@ class R2D2(OffPolicyAlgorithm):
     # ------------------------------------------------------------------------------------------------- set-up
 
     def _setup_model(self) -> None:
+        self._validate_policy_kwargs()
         self._check()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
@@ -317,7 +316,7 @@ class R2D2(OffPolicyAlgorithm):
         chosen = np.atleast_1d(actions).copy()
         for place in np.flatnonzero(np.random.random_sample(len(chosen)) < self.exploration_rate):
             chosen[place] = self.action_space.sample()
-        return (chosen if np.ndim(actions) else chosen[0]), (after[0], chosen)
+        return (chosen if np.ndim(actions) else chosen.squeeze(axis=0)), (after[0], chosen)
 
     # ------------------------------------------------------------------------------------------------ learning
 
@@ -369,20 +368,6 @@ class R2D2(OffPolicyAlgorithm):
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "acting", "learner", "replay_buffer"]
-
-    def save_replay_buffer(self, path: Any) -> None:
-        """Not offered: what learning on needs is in a run's checkpoints.
-
-        :raises NotImplementedError: always
-        """
-        raise NotImplementedError("R2D2 keeps its replay in a run's checkpoints")
-
-    def load_replay_buffer(self, path: str | Path | Any, truncate_last_traj: bool = True) -> None:
-        """Not offered, likewise.
-
-        :raises NotImplementedError: always
-        """
-        raise NotImplementedError("R2D2 keeps its replay in a run's checkpoints")
 
     def checkpoint_state(self) -> dict[str, Any]:
         """Return what learning on needs beyond Stable-Baselines3's own state: replay, memories, exploration rate."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from io import BufferedIOBase
+from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn
 from stable_baselines3.common.vec_env import VecEnv
 
-from rlexp.algos.demonstrated import Given, episodes_for
+from rlexp.algos.demonstrated import Given, episodes_for, unsaved
 from rlexp.algos.r2d2.policies import RecurrentPolicy
 from rlexp.algos.r2d2.r2d2 import R2D2
 from rlexp.buffers.sequence_builder import cut_episodes
@@ -33,7 +35,8 @@ class R2D3(R2D2):
     :param pretrain_updates: on demonstrations alone, before the first step
     :param loss: ``"paper"``: the n-step loss only; ``"page"``: all four terms of DQfD
     :param n_step_coef: weight of the n-step loss; None: by ``loss``; likewise ``one_step_coef``, ``supervised_coef``,
-        ``l2_coef``
+        ``l2_coef``. TD terms are half the squared error here; where they are the whole square, as in DI-engine,
+        the same ``supervised_coef`` weighs half as much: 0.5 here is 1 there
     :param margin: by which the demonstrated action has to lead
     :raises UsageError: when a setting, a space or the demonstrations cannot work
     """
@@ -127,7 +130,12 @@ class R2D3(R2D2):
         self.logger.record("replay/max_demonstration_priority", replay.demonstrations.max_priority)
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "demonstrations"]
+        return [*super()._excluded_save_params(), *unsaved(self.demonstrations)]
+
+    def load_replay_buffer(self, path: str | Path | BufferedIOBase, truncate_last_traj: bool = True) -> None:
+        """Read a replay; see :meth:`SavedReplay.load_replay_buffer`."""
+        self._take_demonstrations()
+        super().load_replay_buffer(path, truncate_last_traj)
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
         """Take back a state."""

@@ -7,11 +7,12 @@ from typing import Any
 from sb3_contrib import RecurrentPPO as PlainRecurrentPPO
 from stable_baselines3.common.type_aliases import GymEnv
 
+from rlexp.algos.base import ValidatedAlgorithm, reject_reset_result
 from rlexp.algos.recurrent_ppo.policies import SharedLstmPolicy
 from rlexp.errors import UsageError
 
 
-class RecurrentPPO(PlainRecurrentPPO):
+class RecurrentPPO(ValidatedAlgorithm, PlainRecurrentPPO):
     """PPO with an LSTM; with the words below at their defaults it is sb3-contrib's.
 
     :param policy: ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"`` or ``"MultiInputLstmPolicy"``
@@ -50,3 +51,8 @@ class RecurrentPPO(PlainRecurrentPPO):
             words["policy_kwargs"] = {**kwargs, **own, "critic_trains_lstm": critic_trains_lstm}
             policy = SharedLstmPolicy
         super().__init__(policy, env, *args, **words)
+
+    def predict(self, observation: Any, *args: Any, **words: Any) -> Any:
+        """Act; see :meth:`sb3_contrib.RecurrentPPO.predict`."""
+        reject_reset_result(observation)
+        return super().predict(observation, *args, **words)

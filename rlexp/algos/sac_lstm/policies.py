@@ -99,7 +99,7 @@ class SACLSTMPolicy(MemoryPolicy):
         return {
             "observation_space": self.observation_space,
             "action_space": self.action_space,
-            "lr_schedule": lambda _: 0.0,
+            "lr_schedule": self._dummy_schedule,
             **{word: getattr(self, word) for word in words},
             "optimizer_class": self.optimizer_class,
             "optimizer_kwargs": self.optimizer_kwargs,

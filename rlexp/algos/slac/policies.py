@@ -189,7 +189,7 @@ class SLACPolicy(MemoryPolicy):
         return {
             "observation_space": self.observation_space,
             "action_space": self.action_space,
-            "lr_schedule": lambda _: 0.0,
+            "lr_schedule": self._dummy_schedule,
             **self._given,
             "optimizer_class": self.optimizer_class,
             "optimizer_kwargs": self.optimizer_kwargs,

@@ -19,13 +19,14 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
+from rlexp.algos.base import ValidatedAlgorithm, require_discrete_vectors
 from rlexp.algos.tam.policies import MaskedPolicy
 from rlexp.algos.tam.replay import TransitionReplay
 from rlexp.losses.loops import stays
 from rlexp.losses.tam import user_model_loss
 
 
-class TAM(PPO):
+class TAM(ValidatedAlgorithm, PPO):
     """PPO whose useless actions are blocked by a learned user model: ``TAM("MlpPolicy", env).learn(10_000)``.
 
     :param policy: as in PPO
@@ -43,6 +44,7 @@ class TAM(PPO):
     :param replay_size: transitions kept to learn from
     :param max_grad_norm: as in PPO; None: gradients are not clipped
     :param ppo: every other word of PPO's constructor
+    :raises UsageError: when actions are not discrete or observations are not one vector
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": MaskedPolicy}
@@ -82,12 +84,18 @@ class TAM(PPO):
         super().__init__(policy, env, **ppo)
 
     def _setup_model(self) -> None:
+        require_discrete_vectors(type(self).__name__, self.observation_space, self.action_space)
         super()._setup_model()
         user_model = self.policy.user_model
         self.user_model_optimizer = th.optim.Adam(
             user_model.parameters(), lr=self.user_model_learning_rate, fused=True
         )
         self.replay = TransitionReplay(self.replay_size, self.policy.features_dim)
+
+    def collect_rollouts(self, *args: Any, **words: Any) -> bool:
+        """Collect a rollout; what a callback stopped before its end is forgotten, as the rollout buffer forgets it."""
+        self._truncated.clear()
+        return super().collect_rollouts(*args, **words)
 
     def _update_info_buffer(
         self, infos: list[dict[str, Any]], dones: npt.NDArray[np.bool_] | None = None
@@ -121,7 +129,6 @@ class TAM(PPO):
         )
         # At a time limit the reward holds a bootstrapped value, and the state after is not in the rollout.
         kept = ~np.array(self._truncated, dtype=np.bool_).flatten()
-        self._truncated.clear()
         self.replay.add(
             observations=observations.reshape(n_steps * n_envs, -1)[kept],
             actions=rollout.actions.flatten()[kept],
