@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import io
 import itertools
 import signal
 import sys
@@ -145,8 +146,11 @@ class Experiment:
         self._env_spec = registry.env(cfg.env.name)
         self._trained_s = 0.0  # in earlier attempts
         self._evaluated_s = 0.0  # in this one
+        self._env: VecEnv | None = None
+        self._evaluator: Evaluator | None = None
         self._periods: Periods | None = None
-        self._months: record.JsonlWriter | None = None
+        self._wandb: WandbSink | None = None
+        self._files: dict[str, record.JsonlWriter] = {}  # the run's rows, by file name
         self._record: dict[str, Any] = {}
         self._ending = threading.Lock()  # a second signal ends the record from another thread
         self._saved_step: int | None = None
@@ -259,63 +263,80 @@ class Experiment:
         cfg = self.cfg
         if cfg.hardware.torch_threads is not None:
             th.set_num_threads(cfg.hardware.torch_threads)
-        with stopping.immediate():
-            env = make_training_env(cfg)
-            self.model = make_model(cfg, env)
-        found = checkpoint.load_newest(self.folder / record.CHECKPOINTS)
-        saved = found[1] if found is not None else None
-        files = saved["files"] if saved is not None else {record.METRICS: 0, record.EVALUATIONS: 0}
-        self._metrics = record.JsonlWriter(self.folder / record.METRICS, files[record.METRICS])
-        self._evaluations = record.JsonlWriter(self.folder / record.EVALUATIONS, files[record.EVALUATIONS])
-        with stopping.immediate():
-            self._wandb = self._open_wandb()
-        evaluator = make_evaluator(cfg)
-        self._budget = Budget(
-            cfg.total_episodes, self._env_spec.metrics, sets_pace=cfg.total_timesteps is None
-        )
-        if self._env_spec.periods:
-            self._months = record.JsonlWriter(self.folder / record.PERIODS, files.get(record.PERIODS, 0))
-            self._periods = Periods(self._budget, self._months.append)
-        self._evaluate = Evaluate(
-            evaluator,
-            self._budget,
-            cfg.evaluation.every_episodes,
-            cfg.evaluation.every_timesteps,
-            cfg.total_timesteps,
-            self._take_evaluation,
-        )
         exit_code = 1
         try:
+            found = checkpoint.restore_newest(self.folder, self._build, self._restore, self._say)
+            saved, continues = found if found is not None else (None, {})
             if saved is not None:
-                self._resume(saved)
+                self._say(f"resuming at step {self.model.num_timesteps:,}")
+            self._open_files(continues)
+            with stopping.immediate():
+                self._wandb = self._open_wandb()
             self._learn(saved)
-            self.model.save(self.folder / "model.zip")
+            weights = io.BytesIO()
+            self.model.save(weights)
+            record.write_atomically(self.folder / "model.zip", weights.getvalue())
             final = self._evaluate.evaluate() if cfg.evaluation.episodes else {}
             self._record |= self._budget.position()
             if self._periods is not None:
                 self._record["first_episode"] = self._periods.first_episode
             exit_code = 0
         finally:
-            wandb, months = self._wandb, self._months
+            wandb = self._wandb
             _close_all(
                 *([lambda: wandb.close(self._evaluate.last or {}, exit_code)] if wandb is not None else []),
-                self._metrics.close,
-                self._evaluations.close,
-                *([months.close] if months is not None else []),
-                evaluator.close,
-                env.close,
+                *(file.close for file in self._files.values()),
+                self._close_envs,
             )
         return final
 
+    def _build(self) -> None:
+        """Build everything that a checkpoint is restored into, in place of what there was."""
+        cfg = self.cfg
+        self._close_envs()
+        with stopping.immediate():
+            self._env = make_training_env(cfg)
+            self.model = make_model(cfg, self._env)
+        self._evaluator = make_evaluator(cfg)
+        self._budget = Budget(
+            cfg.total_episodes, self._env_spec.metrics, sets_pace=cfg.total_timesteps is None
+        )
+        self._evaluate = Evaluate(
+            self._evaluator,
+            self._budget,
+            cfg.evaluation.every_episodes,
+            cfg.evaluation.every_timesteps,
+            cfg.total_timesteps,
+            self._take_evaluation,
+        )
+        if self._env_spec.periods:
+            self._periods = Periods(self._budget, lambda row: self._files[record.PERIODS].append(row))
+
+    def _close_envs(self) -> None:
+        opened = [each.close for each in (self._evaluator, self._env) if each is not None]
+        self._evaluator = self._env = None
+        _close_all(*opened)
+
+    def _open_files(self, continues: dict[str, record.Extent]) -> None:
+        """Open the files of rows where a checkpoint continues them; rows after it are set aside."""
+        for name in (record.METRICS, record.EVALUATIONS, *([record.PERIODS] if self._periods else [])):
+            length = continues[name].length if name in continues else 0
+            self._files[name] = record.JsonlWriter(self.folder / name, length)
+
     def _learn(self, saved: dict[str, Any] | None) -> None:
         cfg, model = self.cfg, self.model
-        sinks: list[Sink] = [_RowFile(self._metrics), *([self._wandb] if self._wandb is not None else [])]
+        sinks: list[Sink] = [
+            _RowFile(self._files[record.METRICS]),
+            *([self._wandb] if self._wandb is not None else []),
+        ]
         writers: list[KVWriter] = [RowWriter(sinks, self._budget.position)]
         if cfg.logger.tensorboard:
             writers.append(TensorBoardOutputFormat(str(self.folder / "tensorboard")))
         model.set_logger(Logger(folder=None, output_formats=writers))
         if saved is not None:
             checkpoint.restore_pending_metrics(model, saved["model"])
+            # Whatever was set up since then has no influence on what is drawn from now on.
+            checkpoint.restore_random_state(model, saved["model"])
         keep = Keep(self._save, cfg.checkpoint.every_timesteps, cfg.checkpoint.every_minutes)
         progress = Progress(
             self.console, self._budget, self._evaluate, cfg.total_timesteps, self._env_spec.episode
@@ -357,14 +378,14 @@ class Experiment:
         engine = RayEngine(words["address"], processes, words["object_store_mb"])
         closing.callback(engine.close)
         make_envs = functools.partial(make_training_env, self.cfg)
+        return Training(self.model, make_envs, options, engine, self._say)
 
-        def say(line: str) -> None:
-            self.console.print(line, markup=False)
+    def _say(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False)
 
-        return Training(self.model, make_envs, options, engine, say)
-
-    def _resume(self, saved: dict[str, Any]) -> None:
-        checkpoint.restore(self.model, saved["model"])
+    def _restore(self, saved: dict[str, Any]) -> None:
+        with stopping.immediate():
+            checkpoint.restore(self.model, saved["model"])
         self._budget.load_state(saved["budget"])
         self._budget.num_timesteps = self._evaluate.num_timesteps = self.model.num_timesteps
         self._evaluate.load_state(saved["evaluate"])
@@ -374,21 +395,22 @@ class Experiment:
         self._clock.wall_s, self._clock.cpu_s = saved["clock"]["wall_s"], saved["clock"]["cpu_s"]
         self._trained_s = saved["clock"]["train_s"]
         self._saved_step = self.model.num_timesteps
-        self.console.print(f"resuming at step {self.model.num_timesteps:,}", highlight=False)
 
     def _save(self) -> None:
         state = {
             "model": checkpoint.capture(self.model),
             "budget": self._budget.state(),
             "evaluate": self._evaluate.state(),
-            "files": {record.METRICS: self._metrics.tell(), record.EVALUATIONS: self._evaluations.tell()},
+            "periods": None if self._periods is None else self._periods.state(),
             "clock": {**self._clock.read(), "train_s": self._train_seconds()},
         }
-        if self._periods is not None and self._months is not None:
-            state["periods"] = self._periods.state()
-            state["files"][record.PERIODS] = self._months.tell()
-        root = self.folder / record.CHECKPOINTS
-        checkpoint.save(root, state, self.model.num_timesteps, self.cfg.checkpoint.keep)
+        checkpoint.save(
+            self.folder / record.CHECKPOINTS,
+            state,
+            self.model.num_timesteps,
+            self.cfg.checkpoint.keep,
+            {name: file.extent() for name, file in self._files.items()},
+        )
         self._saved_step = self.model.num_timesteps
 
     def _train_seconds(self) -> float:
@@ -398,7 +420,7 @@ class Experiment:
 
     def _take_evaluation(self, row: dict[str, Any]) -> None:
         self._evaluated_s += row["wall_s"]
-        self._evaluations.append(row)
+        self._files[record.EVALUATIONS].append(row)
         if self._wandb is not None:
             self._wandb.log_evaluation(row)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import platform
@@ -11,11 +12,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from rlexp import stored
 from rlexp.errors import UsageError
@@ -30,6 +31,7 @@ PERIODS = "periods.jsonl"
 DISCARDED = "discarded.jsonl"
 CHECKPOINTS = "checkpoints"
 LOCK = ".lock"
+_PIECE = 1 << 20  # bytes read at a time
 
 _CLAIM_SECONDS = 0.5  # whoever looks whether a run is in use holds it for a moment
 
@@ -47,14 +49,22 @@ _PACKAGES = (
 )
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a whole file so that a reader, or a kill at any moment, sees the old or the new one, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a whole file so that a reader, or a kill at any moment, sees the old or the new one, never a part.
+
+    :raises OSError: when it cannot be written, naming the file; the old one is untouched then
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open_file(temporary, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with open_file(temporary, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
@@ -117,8 +127,50 @@ def read_evaluations(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+class Extent(NamedTuple):
+    """How far a file has been written: its length in bytes and the SHA-256 of them, None where it is unknown."""
+
+    length: int
+    sha256: str | None
+
+
+def digest(file: IO[bytes], length: int | None = None) -> Extent:
+    """Read a file from where it stands and return what was read.
+
+    :param length: only so many bytes; None: all
+    """
+    found = hashlib.sha256()
+    return Extent(_hash_into(found, file, length), found.hexdigest())
+
+
+def _hash_into(found: Any, file: IO[bytes], length: int | None = None) -> int:
+    done = 0
+    while piece := file.read(_PIECE if length is None else min(_PIECE, length - done)):
+        found.update(piece)
+        done += len(piece)
+    return done
+
+
+def mismatch(path: Path, extent: Extent) -> str | None:
+    """Return why a file does not begin with what a checkpoint continues, None when it does."""
+    if extent.length == 0:
+        return None
+    try:
+        with open_file(path, "rb") as file:
+            found = digest(file, extent.length)
+    except FileNotFoundError:
+        return f"{path.name} is missing"
+    except OSError as error:
+        return f"{path.name} cannot be read ({error.strerror})"
+    if found.length < extent.length:
+        return f"{path.name} has lost rows: {found.length:,} bytes of {extent.length:,}"
+    if extent.sha256 is not None and found.sha256 != extent.sha256:
+        return f"{path.name} has been changed"
+    return None
+
+
 class JsonlWriter:
-    """Appends rows, each flushed as one line.
+    """Appends rows, each as one write.
 
     :param path: file to append to
     :param keep_bytes: length of the file at the checkpoint that is being resumed; rows written after it are moved to
@@ -128,16 +180,32 @@ class JsonlWriter:
     def __init__(self, path: Path, keep_bytes: int | None = None) -> None:
         if keep_bytes is not None and path.is_file():
             _set_aside(path, keep_bytes)
-        self._file: IO[str] = open_file(path, "a")
+        self._path = path
+        self._file = open_file(path, "ab", buffering=0)
+        self._hash = hashlib.sha256()  # carried along, so that a checkpoint of a long run reads nothing again
+        with open_file(path, "rb") as written:
+            self._length = _hash_into(self._hash, written)
 
     def append(self, row: dict[str, Any]) -> None:
-        """Append one row."""
-        self._file.write(json.dumps(row, allow_nan=False) + "\n")
-        self._file.flush()
+        """Append one row.
 
-    def tell(self) -> int:
-        """Return the length of the file in bytes."""
-        return self._file.tell()
+        :raises OSError: when it cannot be written, naming the file, which ends with the row before then
+        """
+        line = (json.dumps(row, allow_nan=False) + "\n").encode()
+        written = 0
+        try:
+            while written < len(line):
+                written += self._file.write(line[written:])
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(os.fstat(self._file.fileno()).st_size - written)
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+        self._hash.update(line)
+        self._length += len(line)
+
+    def extent(self) -> Extent:
+        """Return how far the file has been written."""
+        return Extent(self._length, self._hash.hexdigest())
 
     def close(self) -> None:
         """Close the file."""
@@ -145,14 +213,17 @@ class JsonlWriter:
 
 
 def _set_aside(path: Path, keep_bytes: int) -> None:
-    with open_file(path, "rb") as file:
-        content = file.read()
-    kept, surplus = content[:keep_bytes], content[keep_bytes:]
-    if not surplus:
-        return
-    with open_file(path.parent / DISCARDED, "ab") as discarded:
-        discarded.write(surplus if surplus.endswith(b"\n") else surplus + b"\n")
-    write_atomically(path, kept.decode("utf-8"))
+    """Move what follows some bytes of a file to ``discarded.jsonl``; on disk there before it is cut off here."""
+    with open_file(path, "rb+") as file:
+        file.seek(keep_bytes)
+        surplus = file.read()
+        if not surplus:
+            return
+        with open_file(path.parent / DISCARDED, "ab") as discarded:
+            discarded.write(surplus if surplus.endswith(b"\n") else surplus + b"\n")
+            discarded.flush()
+            os.fsync(discarded.fileno())
+        file.truncate(keep_bytes)
 
 
 @contextmanager

@@ -73,7 +73,8 @@ def _start(cwd: Path, *words: str) -> subprocess.Popen[str]:
 
 def _newest_checkpoint(cwd: Path) -> int:
     return max(
-        (int(path.name) for path in cwd.glob("outputs/runs/*/*/*/seed=*/checkpoints/[0-9]*")), default=-1
+        (int(path.name.split("-")[0]) for path in cwd.glob("outputs/runs/*/*/*/seed=*/checkpoints/[0-9]*")),
+        default=-1,
     )
 
 
@@ -212,7 +213,7 @@ def test_interrupted_in_order(rlexp, tmp_path: Path, number: int, code: int) -> 
     folder = only_run(tmp_path)
     entry = record.read_record(folder)
     assert entry["status"] == "interrupted"
-    newest = max(int(path.name) for path in (folder / "checkpoints").iterdir())
+    newest = max(int(path.name.split("-")[0]) for path in (folder / "checkpoints").iterdir())
     assert newest == record.read_jsonl(folder / record.METRICS)[-1]["timesteps"], (
         "state kept at the last safe point"
     )

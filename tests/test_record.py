@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
+import resource
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +22,7 @@ def test_rows_after_the_checkpoint_are_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     writer = record.JsonlWriter(path)
     writer.append({"step": 1})
-    kept = writer.tell()
+    kept = writer.extent().length
     writer.append({"step": 2})
     writer.append({"step": 3})
     writer.close()
@@ -26,6 +31,87 @@ def test_rows_after_the_checkpoint_are_set_aside(tmp_path: Path) -> None:
     again.close()
     assert record.read_jsonl(path) == [{"step": 1}, {"step": 2, "again": True}]
     assert record.read_jsonl(tmp_path / record.DISCARDED) == [{"step": 2}, {"step": 3}]
+
+
+def test_the_extent_is_that_of_the_file_and_carried_over(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    for number in range(3):  # each attempt hashes what it finds once, then carries the hash along
+        writer = record.JsonlWriter(path, path.stat().st_size if number else 0)
+        writer.append({"step": number})
+        writer.append({"name": "é"})
+        extent = writer.extent()
+        writer.close()
+        content = path.read_bytes()
+        assert extent == (len(content), hashlib.sha256(content).hexdigest())
+    assert record.mismatch(path, extent) is None
+    with path.open("a") as file:
+        file.write("later rows\n")
+    assert record.mismatch(path, extent) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda path: path.unlink(), "metrics.jsonl is missing"),
+        (lambda path: path.write_bytes(b""), "metrics.jsonl has lost rows: 0 bytes of 22"),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-1]),
+            "metrics.jsonl has lost rows: 21 bytes of 22",
+        ),
+        (lambda path: path.write_text(path.read_text().replace("1", "7")), "metrics.jsonl has been changed"),
+    ],
+)
+def test_rows_that_are_not_what_they_were(tmp_path: Path, change: Any, problem: str) -> None:
+    path = tmp_path / "metrics.jsonl"
+    writer = record.JsonlWriter(path)
+    for step in (1, 2):
+        writer.append({"s": step + 0.5})
+    extent = record.Extent(22, writer.extent().sha256)
+    assert extent == writer.extent()
+    writer.close()
+    change(path)
+    assert record.mismatch(path, extent) == problem
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"a": 1}\n\xff\n', b"{}\n[1]\n", b"{}\nnull\n", b"{}\n" + b"[" * 90_000 + b"\n"]
+)
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "metrics.jsonl").write_bytes(content)
+    with pytest.raises(UsageError, match="line 2"):
+        record.read_jsonl(tmp_path / "metrics.jsonl")
+
+
+@contextmanager
+def _small_files(limit: int) -> Iterator[None]:
+    """As on a disk that is full: no file grows beyond some bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_on_a_full_disk_rows_stay_whole(tmp_path: Path) -> None:
+    writer = record.JsonlWriter(tmp_path / "metrics.jsonl")
+    writer.append({"step": 1})
+    with _small_files(20), pytest.raises(OSError, match=r"File too large.*metrics\.jsonl"):
+        writer.append({"step": 2, "text": "x" * 100})
+    assert record.read_jsonl(tmp_path / "metrics.jsonl") == [{"step": 1}]
+    writer.append({"step": 3})
+    extent = writer.extent()
+    writer.close()
+    assert record.mismatch(tmp_path / "metrics.jsonl", extent) is None
+    assert record.read_jsonl(tmp_path / "metrics.jsonl") == [{"step": 1}, {"step": 3}]
+
+
+def test_on_a_full_disk_the_record_stays_the_old_one(tmp_path: Path) -> None:
+    record.write_record(tmp_path, {"status": "running"})
+    with _small_files(20), pytest.raises(OSError, match=r"File too large.*record\.json"):
+        record.write_record(tmp_path, {"status": "finished", "text": "x" * 100})
+    assert record.read_record(tmp_path) == {"status": "running"}
+    assert [path.name for path in tmp_path.iterdir()] == ["record.json"]
 
 
 def test_a_row_cut_off_by_a_kill_is_not_read(tmp_path: Path) -> None:

@@ -17,9 +17,14 @@ def chunks(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
 
 
 def take_over(array: npt.NDArray[Any], pieces: list[npt.NDArray[Any]]) -> None:
-    """Copy pieces into the beginning of an array, letting go of each as soon as it is copied."""
+    """Copy pieces into the beginning of an array, letting go of each as soon as it is copied.
+
+    :raises ValueError: when a piece is not of the array's kind; numpy would cast or repeat it without a word
+    """
     begin = 0
     while pieces:
         piece = pieces.pop(0)
+        if piece.dtype != array.dtype or piece.shape[1:] != array.shape[1:]:
+            raise ValueError(f"{piece.dtype}{piece.shape} saved, room is for {array.dtype}{array.shape}")
         array[begin : begin + len(piece)] = piece
         begin += len(piece)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import tempfile
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,18 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from rlexp import checkpoint
 from rlexp.evaluation import Evaluator
-from rlexp.testing.cases import STEPS, Case, generators, log_rows, outcome, require, same, snapshot, weights
+from rlexp.testing.cases import (
+    STEPS,
+    Case,
+    ContractError,
+    generators,
+    log_rows,
+    outcome,
+    require,
+    same,
+    snapshot,
+    weights,
+)
 
 _LOG_INTERVAL = 1
 
@@ -197,12 +208,10 @@ def resumes_past_damage(case: Case) -> None:
 
 
 def _newest(root: Path) -> tuple[Path, dict[str, Any]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = checkpoint.load_newest(root)
-    require(found is not None, "no intact checkpoint is left")
-    assert found is not None
-    return found
+    for folder in checkpoint.available(root):
+        with contextlib.suppress(checkpoint.CheckpointError):
+            return folder, checkpoint.load(folder)
+    raise ContractError("no intact checkpoint is left")
 
 
 def _train_until_killed(case: Case, root: Path) -> int:

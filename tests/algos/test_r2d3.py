@@ -297,7 +297,7 @@ def test_resume_is_exact(kind: Any, tmp_path: Path) -> None:
     undisturbed = build()
     undisturbed.learn(450)
     build().learn(450, callback=_SaveAt(200, tmp_path))
-    state = checkpoint.load(tmp_path / f"{1:012d}")
+    state = checkpoint.load(checkpoint.available(tmp_path)[0])
     np.random.seed(5)
     resumed = build()
     checkpoint.restore(resumed, state)
@@ -307,7 +307,7 @@ def test_resume_is_exact(kind: Any, tmp_path: Path) -> None:
     if kind is not BC:
         one, other = undisturbed.replay_buffer, resumed.replay_buffer
         assert one.demonstration_draws == other.demonstration_draws > 0
-        state = checkpoint.load(tmp_path / f"{1:012d}")
+        state = checkpoint.load(checkpoint.available(tmp_path)[0])
         with pytest.raises(ValueError, match="not those with which this run began"):
             checkpoint.restore(build(demonstrate(Recall, 8, seed=50)), state)
 

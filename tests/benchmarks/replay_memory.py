@@ -85,9 +85,8 @@ def restore(transitions: int, folder: Path, reply: multiprocessing.Queue[dict[st
     """Restore it into a new buffer."""
     empty, begin = peak(), time.perf_counter()
     buffer = build(transitions)
-    found = checkpoint.load_newest(folder)
-    assert found is not None
-    buffer.load_checkpoint_state(found[1]["replay"])
+    found = checkpoint.load(checkpoint.available(folder)[0])
+    buffer.load_checkpoint_state(found["replay"])
     del found
     seconds = time.perf_counter() - begin
     reply.put({"before": empty, "restored": peak(), "s": seconds, "digest": digest(buffer)})

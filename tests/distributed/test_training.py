@@ -254,10 +254,9 @@ def test_a_checkpoint_goes_on_with_weights_and_counters(tmp_path: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(1000, Options(), engine, model, envs, callback=Stop())
     assert not engine.alive(EnvWorker) and not engine.alive(ReplayShard), "nobody is left behind"
-    found = checkpoint.load_newest(tmp_path)
-    assert found is not None
+    found = checkpoint.load(checkpoint.available(tmp_path)[0])
     again, _ = make()
-    checkpoint.restore(again, found[1])
+    checkpoint.restore(again, found)
     assert again._n_updates == model._n_updates > 0 and again.num_timesteps == model.num_timesteps
     for name, value in model.policy.state_dict().items():
         assert th.equal(again.policy.state_dict()[name], value)

@@ -1,29 +1,20 @@
-"""Exact state: everything a run needs to go on as if nothing had happened, as arrays and JSON.
-
-A checkpoint is a folder ``checkpoints/<timesteps>/`` with ``state.json`` (the tree) and ``arrays.npz`` (its leaves;
-every member carries a checksum). It is written under another name and renamed when it is complete. Nothing in it is
-ever unpickled.
-"""
+"""The exact state of an algorithm and its environments: captured, validated, restored."""
 
 from __future__ import annotations
 
-import json
-import os
+import math
 import random
-import shutil
-import warnings
-import zipfile
-from pathlib import Path
+from collections import deque
 from typing import Any
 
 import numpy as np
 import torch as th
+from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.save_util import recursive_getattr, recursive_setattr
 
-STATE = "state.json"
-ARRAYS = "arrays.npz"
+from rlexp.checkpoint.files import CheckpointError
 
 _COUNTERS = (
     "num_timesteps",
@@ -36,133 +27,12 @@ _COUNTERS = (
 _CARRIED = ("_last_obs", "_last_original_obs", "_last_episode_starts", "_last_lstm_states")
 _REPLAY_ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
-
-class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be read."""
-
-
-# --------------------------------------------------------------------------------------------------- files
-
-
-def save(root: Path, state: dict[str, Any], timesteps: int, keep: int) -> Path:
-    """Write one checkpoint atomically and drop all but the last ones.
-
-    :param root: the run's ``checkpoints`` folder
-    :param state: tree of dictionaries, lists, arrays, tensors and JSON values
-    :param timesteps: names the checkpoint
-    :param keep: how many stay
-    """
-    final = root / f"{timesteps:012d}"
-    if (
-        final.exists()
-    ):  # the same step again, e.g. an interrupt right after a resume: nothing has changed since
-        return final
-    temporary = root / f".{final.name}.{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    tree = _encode(state, arrays, "state")
-    with (temporary / ARRAYS).open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-        _to_disk(file)
-    with (temporary / STATE).open("w", encoding="utf-8") as file:
-        json.dump(tree, file)
-        _to_disk(file)
-    temporary.rename(final)
-    _sync_folder(root)
-    for old in available(root)[keep:]:
-        shutil.rmtree(old, ignore_errors=True)
-    for unfinished in root.glob(".*"):
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return final
-
-
-def available(root: Path) -> list[Path]:
-    """Return the complete checkpoints, newest first."""
-    return sorted((path for path in root.glob("[0-9]*") if path.is_dir()), reverse=True)
-
-
-def load(folder: Path) -> dict[str, Any]:
-    """Read one checkpoint.
-
-    :raises CheckpointError: when it is truncated or corrupted
-    """
-    try:
-        tree = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        with np.load(folder / ARRAYS, allow_pickle=False) as archive:
-            state = _decode(tree, archive)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{folder}: {error}") from error
-    assert isinstance(state, dict)
-    return state
-
-
-def load_newest(root: Path) -> tuple[Path, dict[str, Any]] | None:
-    """Read the newest checkpoint that is intact, warning of every damaged one; None when there is none."""
-    for folder in available(root):
-        try:
-            return folder, load(folder)
-        except CheckpointError as error:
-            warnings.warn(
-                f"damaged checkpoint skipped, falling back to the one before: {error}", stacklevel=2
-            )
-            folder.rename(folder.with_name(f"damaged-{folder.name}"))
-    return None
-
-
-def _to_disk(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-# ---------------------------------------------------------------------------------------- trees of arrays and JSON
-
-
-def _encode(value: Any, arrays: dict[str, np.ndarray[Any, Any]], path: str) -> Any:
-    if isinstance(value, th.Tensor):
-        arrays[path] = value.detach().cpu().numpy()
-        return {"__tensor__": path}
-    if isinstance(value, (np.ndarray, np.generic)):
-        arrays[path] = np.asarray(value)
-        return {"__array__": path}
-    if isinstance(value, dict):
-        items = [[key, _encode(item, arrays, f"{path}.{key}")] for key, item in value.items()]
-        if all(isinstance(key, str) for key, _ in items):
-            return dict(items)
-        return {"__items__": items}
-    if isinstance(value, (list, tuple)):
-        encoded = [_encode(item, arrays, f"{path}.{index}") for index, item in enumerate(value)]
-        return {"__tuple__": encoded} if isinstance(value, tuple) else encoded
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(f"{path}: a checkpoint cannot hold a {type(value).__name__}")
-
-
-def _decode(value: Any, archive: Any) -> Any:
-    if isinstance(value, list):
-        return [_decode(item, archive) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "__tensor__" in value:
-        return th.from_numpy(archive[value["__tensor__"]])
-    if "__array__" in value:
-        return archive[value["__array__"]]
-    if "__tuple__" in value:
-        return tuple(_decode(item, archive) for item in value["__tuple__"])
-    if "__items__" in value:
-        return {key: _decode(item, archive) for key, item in value["__items__"]}
-    return {key: _decode(item, archive) for key, item in value.items()}
-
-
-# ------------------------------------------------------------------------------------------------- the algorithm
+NOT_CAPTURED = {
+    "_logger": "made by the run; what it has not written yet is captured as pending_metrics",
+    "rollout_buffer": "emptied when a rollout begins, which is where checkpoints are taken",
+    "start_time": "set by learn(), read for speeds only",
+}
+"""Attributes of Stable-Baselines3's algorithms that change in ``learn`` and that resuming does not need."""
 
 
 def capture(model: BaseAlgorithm) -> dict[str, Any]:
@@ -198,9 +68,13 @@ def capture(model: BaseAlgorithm) -> dict[str, Any]:
 def restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
     """Put a captured state into a freshly built algorithm of the same configuration.
 
-    :raises CheckpointError: when a task does not arrive where it was, i.e. is not decided by its random state
+    Whatever is raised, the algorithm must not be used any more: build it again.
+
+    :raises CheckpointError: when the state is not one of this algorithm and these environments, or a task does not
+        arrive where it was, i.e. is not decided by its random state
     """
     assert model.env is not None
+    _validate(model, state)
     for name, module in state["modules"].items():
         recursive_getattr(model, name).load_state_dict(module)
     for name, variable in state["variables"].items():
@@ -218,7 +92,7 @@ def restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
         _restore_replay(replay, state["replay"]) if own is None else own(state["replay"])
     if "own" in state:
         model.load_checkpoint_state(state["own"])  # type: ignore[attr-defined]
-    _restore_random_state(model, state["random"])
+    restore_random_state(model, state)
 
 
 def _plain(value: Any) -> Any:
@@ -237,8 +111,6 @@ def _like(template: Any, value: Any) -> Any:
 
 
 def _restore_windows(model: BaseAlgorithm, state: dict[str, Any]) -> None:
-    from collections import deque
-
     model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(state["successes"], maxlen=model._stats_window_size)
 
@@ -302,13 +174,15 @@ def _random_state(model: BaseAlgorithm) -> dict[str, Any]:
     return state
 
 
-def _restore_random_state(model: BaseAlgorithm, state: dict[str, Any]) -> None:
-    random.setstate(state["python"])
-    np.random.set_state(state["numpy"])
-    th.set_rng_state(state["torch"])
-    model.action_space.np_random.bit_generator.state = state["action_space"]
-    if "cuda" in state and th.cuda.is_available():
-        th.cuda.set_rng_state_all(state["cuda"])
+def restore_random_state(model: BaseAlgorithm, state: dict[str, Any]) -> None:
+    """Put every generator that training draws from where it was in a captured state."""
+    saved = state["random"]
+    random.setstate(saved["python"])
+    np.random.set_state(saved["numpy"])
+    th.set_rng_state(saved["torch"])
+    model.action_space.np_random.bit_generator.state = saved["action_space"]
+    if "cuda" in saved and th.cuda.is_available():
+        th.cuda.set_rng_state_all(saved["cuda"])
 
 
 def _capture_replay(buffer: ReplayBuffer) -> dict[str, Any]:
@@ -332,3 +206,89 @@ def _restore_replay(buffer: ReplayBuffer, state: dict[str, Any]) -> None:
                 getattr(buffer, name)[key][: len(part)] = part
         elif saved is not None:
             getattr(buffer, name)[: len(saved)] = saved
+
+
+# ----------------------------------------------------------------------------------------------------- validation
+
+
+def _validate(model: BaseAlgorithm, state: dict[str, Any]) -> None:
+    """Compare a state with the algorithm that is to receive it: torch and numpy would cast or repeat without a word."""
+    modules, variables = model._get_torch_save_params()
+    _require(state["modules"].keys() == set(modules), "modules are not those of the algorithm")
+    _require(state["variables"].keys() == set(variables), "variables are not those of the algorithm")
+    for name in modules:
+        mine, saved = recursive_getattr(model, name), state["modules"][name]
+        if isinstance(mine, th.optim.Optimizer):
+            _validate_optimizer(name, mine, saved)
+            continue
+        expected = mine.state_dict()
+        _require(saved.keys() == expected.keys(), f"{name}: parameters are not those of the algorithm")
+        for key, tensor in expected.items():
+            _validate_tensor(f"{name}.{key}", saved[key], tensor)
+    for name in variables:
+        _validate_tensor(name, state["variables"][name], recursive_getattr(model, name))
+    _require(state["counters"].keys() == set(_COUNTERS), "counters are missing")
+    for name, value in state["counters"].items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        _require(number, f"{name} is {value!r}")
+    _require(state["carried"].keys() == set(_CARRIED), "carried attributes are missing")
+    _validate_observations(model, state["carried"]["_last_obs"])
+    _require(len(state["envs"]) == model.n_envs, f"{len(state['envs'])} environments, not {model.n_envs}")
+    for key in ("values", "counts", "excluded") if state["pending_metrics"] else ():
+        _require(isinstance(state["pending_metrics"][key], dict), f"pending metrics: {key}")
+    replay = getattr(model, "replay_buffer", None)
+    _require(("replay" in state) == isinstance(replay, ReplayBuffer), "replay buffer")
+    _require(("own" in state) == hasattr(model, "checkpoint_state"), "the algorithm's own state")
+    if isinstance(replay, ReplayBuffer) and not hasattr(replay, "load_checkpoint_state"):
+        _validate_replay(replay, state["replay"])
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise CheckpointError(f"does not fit: {problem}")
+
+
+def _validate_tensor(name: str, saved: Any, expected: th.Tensor) -> None:
+    alike = isinstance(saved, th.Tensor) and (saved.shape, saved.dtype) == (expected.shape, expected.dtype)
+    _require(alike, f"{name} is not {expected.dtype} {tuple(expected.shape)}")
+    _require(bool(th.isfinite(saved).all()), f"{name} is not finite")
+
+
+def _validate_optimizer(name: str, optimizer: th.optim.Optimizer, saved: dict[str, Any]) -> None:
+    expected = optimizer.state_dict()
+    groups, wanted = saved["param_groups"], expected["param_groups"]
+    _require(
+        [(group.keys(), group["params"]) for group in groups]
+        == [(group.keys(), group["params"]) for group in wanted],
+        f"{name}: parameter groups are not those of the algorithm",
+    )
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for index, values in saved["state"].items():
+        for key, value in values.items():
+            if isinstance(value, th.Tensor) and value.dim() > 0:
+                _validate_tensor(f"{name}.{index}.{key}", value, parameters[index])
+
+
+def _validate_observations(model: BaseAlgorithm, saved: Any) -> None:
+    space = model.observation_space
+    parts = space.spaces.items() if isinstance(space, spaces.Dict) else [(None, space)]
+    for key, part in parts:
+        array = saved if key is None else saved[key]
+        shape = (model.n_envs, *(part.shape or ()))
+        _require(
+            isinstance(array, np.ndarray) and (array.shape, array.dtype) == (shape, part.dtype),
+            f"last observation{'' if key is None else f' {key}'} is not {part.dtype} {shape}",
+        )
+
+
+def _validate_replay(buffer: ReplayBuffer, saved: dict[str, Any]) -> None:
+    filled = buffer.buffer_size if saved["full"] else saved["pos"]
+    _require(isinstance(filled, int) and 0 <= saved["pos"] <= buffer.buffer_size, "replay buffer: position")
+    for name in _REPLAY_ARRAYS:
+        mine, theirs = getattr(buffer, name, None), saved.get(name)
+        _require((mine is None) == (theirs is None), f"replay buffer: {name}")
+        rooms = mine if isinstance(mine, dict) else {} if mine is None else {"": mine}
+        for key, room in rooms.items():
+            array = theirs[key] if isinstance(mine, dict) else theirs  # type: ignore[index]
+            wanted = (filled, *room.shape[1:]), room.dtype
+            _require((array.shape, array.dtype) == wanted, f"replay buffer: {name} is not {wanted}")  # type: ignore[union-attr]

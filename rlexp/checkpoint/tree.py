@@ -1,0 +1,53 @@
+"""Trees of dictionaries, lists, arrays and tensors as JSON beside named arrays; nothing is ever unpickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch as th
+
+Array = np.ndarray[Any, Any]
+
+
+def encode(value: Any, arrays: dict[str, Array], path: str = "state") -> Any:
+    """Return a tree as JSON values that name its arrays.
+
+    :param arrays: takes the arrays, by their path in the tree
+    :raises TypeError: when a leaf is neither an array, a tensor nor a JSON value
+    """
+    if isinstance(value, th.Tensor):
+        arrays[path] = value.detach().cpu().numpy()
+        return {"__tensor__": path}
+    if isinstance(value, (np.ndarray, np.generic)):
+        arrays[path] = np.asarray(value)
+        return {"__array__": path}
+    if isinstance(value, dict):
+        items = [[key, encode(item, arrays, f"{path}.{key}")] for key, item in value.items()]
+        if all(isinstance(key, str) for key, _ in items):
+            return dict(items)
+        return {"__items__": items}
+    if isinstance(value, (list, tuple)):
+        encoded = [encode(item, arrays, f"{path}.{index}") for index, item in enumerate(value)]
+        return {"__tuple__": encoded} if isinstance(value, tuple) else encoded
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{path}: a checkpoint cannot hold a {type(value).__name__}")
+
+
+def decode(value: Any, arrays: Mapping[str, Array]) -> Any:
+    """Return the tree that :func:`encode` took apart."""
+    if isinstance(value, list):
+        return [decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "__tensor__" in value:
+        return th.from_numpy(arrays[value["__tensor__"]])
+    if "__array__" in value:
+        return arrays[value["__array__"]]
+    if "__tuple__" in value:
+        return tuple(decode(item, arrays) for item in value["__tuple__"])
+    if "__items__" in value:
+        return {key: decode(item, arrays) for key, item in value["__items__"]}
+    return {key: decode(item, arrays) for key, item in value.items()}
