@@ -17,7 +17,7 @@ VERBS = {
     "demos": "record demonstrations: rlexp demos env=unlock_pickup expert=bot episodes=100",
     "evaluate": "measure a trained run again: rlexp evaluate RUN evaluation.episodes=500",
     "sweep": "train every run that a published table or figure needs: rlexp sweep table1",
-    "report": "render tables and figures from run folders: rlexp report table1 [--strict]",
+    "report": "render tables and figures from run folders: rlexp report table1 --reference",
 }
 
 _GROUPS = ("algo", "env", "env/benchmark", "hardware", "logger", "evaluation", "checkpoint", "experiment")
@@ -50,9 +50,7 @@ def _answer(words: list[str]) -> int:
     try:
         return _dispatch(words)
     except UsageError as error:
-        if stopping.requested() is not None:
-            raise
-        if os.environ.get("RLEXP_TRACEBACK") == "1":
+        if _is_shown_whole():
             raise
         print(f"rlexp: {one_line(error)}", file=sys.stderr)
         return 2
@@ -60,11 +58,16 @@ def _answer(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # a defect of ours; what fails in training is a RunFailed, recorded and shown
-        if os.environ.get("RLEXP_TRACEBACK") == "1":
+        if _is_shown_whole():
             raise
         first = (str(error).splitlines() or [""])[0]
-        print(f"rlexp: {type(error).__name__}: {first}; RLEXP_TRACEBACK=1 shows where", file=sys.stderr)
+        told = one_line(f"{type(error).__name__}: {first}; RLEXP_TRACEBACK=1 shows where")
+        print(f"rlexp: {told}", file=sys.stderr)
         return 2
+
+
+def _is_shown_whole() -> bool:
+    return stopping.requested() is not None or os.environ.get("RLEXP_TRACEBACK") == "1"
 
 
 def _dispatch(words: list[str]) -> int:

@@ -154,6 +154,9 @@ class Experiment:
         self._record: dict[str, Any] = {}
         self._ending = threading.Lock()  # a second signal ends the record from another thread
         self._saved_step: int | None = None
+        self.has_begun = (
+            False  # everything is built; what fails from now on is the run, not what was asked for
+        )
 
     def run(self) -> dict[str, Any]:
         """Train and evaluate.
@@ -227,6 +230,7 @@ class Experiment:
             env = make_training_env(self.cfg)
             model = make_model(self.cfg, env)
         evaluator = make_evaluator(self.cfg)
+        self.has_begun = True
         try:
             row = {"episodes": 0, "timesteps": 0, **evaluator.evaluate(model)}
             self._record["train_s"] = 0.0
@@ -354,6 +358,7 @@ class Experiment:
             learner = model if cfg.hardware.ray is None else self._distributed(closing)
             try:
                 with stopping.doing(lambda: f"the current rollout, at step {model.num_timesteps:,}"):
+                    self.has_begun = True
                     learner.learn(
                         total - model.num_timesteps,
                         callback=CallbackList(callbacks),

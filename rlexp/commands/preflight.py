@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,20 +27,31 @@ if TYPE_CHECKING:
     from hydra._internal.hydra import Hydra
 
 
-def validate_all(hydra: Hydra, jobs: Sequence[Sequence[str]]) -> list[str | None]:
+@dataclass(frozen=True)
+class Validated:
+    """A run that can be trained.
+
+    :param folder: where
+    :param finished: a line that says so when it is finished already
+    """
+
+    folder: Path
+    finished: str | None = None
+
+
+def validate_all(hydra: Hydra, jobs: Sequence[Sequence[str]]) -> list[Validated]:
     """Validate every run before the first begins and before anything is on disk.
 
     What the seeds of a setting share is built once.
 
     :param jobs: the overrides of each
-    :return: for each a line that says so when it is finished already, else None
     :raises UsageError: for the first that cannot be run
     """
     built: set[str] = set()
     return [_validate(hydra, job, built) for job in jobs]
 
 
-def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> str | None:
+def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> Validated:
     hydra_settings.check_overrides(overrides)
     try:
         cfg = composing.compose_with(hydra, overrides)
@@ -52,7 +64,7 @@ def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> str | 
     if folder.exists() and not cfg.force:
         line = finished_line(folder)
         if line is not None:
-            return line
+            return Validated(folder, line)
         check_resumable(folder, cfg)
     variant = f"{paths.env_label(cfg)} {paths.variant(cfg)}"
     if variant not in built:
@@ -60,7 +72,7 @@ def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> str | 
         _check_device(cfg)
         check_build(hydra, overrides, cfg)
         built.add(variant)
-    return None
+    return Validated(folder)
 
 
 def check_resumable(folder: Path, cfg: DictConfig) -> None:

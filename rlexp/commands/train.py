@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -15,7 +17,7 @@ from rlexp import record, stopping, terminal
 from rlexp.commands import complete, multirun, preflight
 from rlexp.commands import compose as composing
 from rlexp.commands.arguments import Parser
-from rlexp.commands.diagnose import explain
+from rlexp.commands.diagnose import explain, first_line
 from rlexp.commands.messages import finished_line, short, summary
 from rlexp.config import paths
 from rlexp.errors import RunFailed, UsageError, did_you_mean, told
@@ -72,12 +74,12 @@ def main(argv: list[str]) -> int:
         if args.cfg or args.info:
             return _show(hydra, args, overrides)
         jobs = multirun.expand(hydra, overrides) if args.multirun else [overrides]
-        finished = preflight.validate_all(hydra, jobs)
+        validated = preflight.validate_all(hydra, jobs)
         if not args.multirun:
-            if finished[0] is not None:
-                print(finished[0])
+            if validated[0].finished is not None:
+                print(validated[0].finished)
                 return 0
-            return _run_one(hydra, overrides)
+            return _run_one(hydra, overrides, validated[0].folder)
         return _run_many(hydra, jobs)
 
 
@@ -154,8 +156,9 @@ def _origin() -> dict[str, Any]:
     return {"overrides": list(hydra_cfg.overrides.task), "choices": groups}
 
 
-def _run_one(hydra: Any, overrides: list[str]) -> int:
+def _run_one(hydra: Any, overrides: list[str], folder: Path) -> int:
     errors: list[UsageError | RunFailed] = []
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
 
     def single(cfg: DictConfig) -> float | None:
         try:
@@ -167,15 +170,22 @@ def _run_one(hydra: Any, overrides: list[str]) -> int:
     hydra.run(composing.CONFIG_NAME, single, [*overrides, "hydra.mode=RUN"], with_log_configuration=False)
     for error in errors:
         if isinstance(error, UsageError):
+            _remove_empty(made)
             raise error
         return 1
     return 0
 
 
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):  # not empty, or gone
+            folder.rmdir()
+
+
 def _run_many(hydra: Any, jobs: list[list[str]]) -> int:
     sweep_dir = multirun.launch(hydra, jobs, task)
     folders = [Path(row["run"]) for row in record.read_jsonl(sweep_dir / multirun.RUNS)]
-    failed = [folder for folder in folders if record.read_record(folder)["status"] != "finished"]
+    failed = [folder for folder in folders if not _is_finished(folder)]
     print(
         f"{len(folders) - len(failed)} of {len(jobs)} runs finished; "
         f"compare them: rlexp report sweep {short(sweep_dir)}"
@@ -185,6 +195,10 @@ def _run_many(hydra: Any, jobs: list[list[str]]) -> int:
     if failed:
         print("the same command again trains only what is missing", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _is_finished(folder: Path) -> bool:
+    return (folder / record.RECORD).exists() and record.read_record(folder)["status"] == "finished"
 
 
 def run(cfg: DictConfig, folder: Path, origin: dict[str, Any], alone: bool = True) -> float | None:
@@ -201,27 +215,43 @@ def run(cfg: DictConfig, folder: Path, origin: dict[str, Any], alone: bool = Tru
     import rlexp.experiment  # takes seconds: a signal that comes meanwhile leaves no folder behind  # noqa: F401
 
     folder.mkdir(parents=True, exist_ok=True)
+    is_new = not any(folder.iterdir())
+    aside = None
     with record.claimed(folder):
         if not (cfg.force and (folder / record.CONFIG).exists()):
-            return _train(cfg, folder, origin, console, alone)
-        record.set_aside(folder)
+            return _train(cfg, folder, origin, console, alone, is_new)
+        aside = record.set_aside(folder)
     folder.mkdir(parents=True)
     with record.claimed(folder):
-        return _train(cfg, folder, origin, console, alone)
+        try:
+            return _train(cfg, folder, origin, console, alone, is_new=True)
+        except UsageError:
+            if not folder.exists():
+                aside.rename(folder)
+            raise
 
 
-def _train(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, alone: bool) -> float | None:
+def _train(
+    cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, alone: bool, is_new: bool
+) -> float | None:
     from rlexp.experiment import Experiment
 
     console.print(f"{cfg.algo.name} on {paths.env_label(cfg)}, seed {cfg.seed} -> {short(folder)}")
+    experiment = Experiment(cfg, folder, origin, console)
     try:
-        final = Experiment(cfg, folder, origin, console).run()
+        final = experiment.run()
     except stopping.Stopped:
         console.print(f"interrupted; run the same command again to resume {short(folder)}")
         raise
-    except UsageError:
-        raise
     except Exception as error:
+        if is_new and not experiment.has_begun:  # nothing was trained: leave nothing behind
+            shutil.rmtree(folder)
+        if isinstance(error, UsageError):
+            raise
+        if is_new and not experiment.has_begun:
+            raise UsageError(
+                f"{cfg.algo.name} on {paths.env_label(cfg)}: {type(error).__name__}: {first_line(error)}"
+            ) from error
         if os.environ.get("RLEXP_TRACEBACK") == "1":
             traceback.print_exc()
         print(

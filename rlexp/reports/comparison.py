@@ -202,7 +202,7 @@ def publish(found: Comparison, folder: Path, console: Console) -> list[Path]:
 def _notes() -> tuple[str, ...]:
     return (
         "Last evaluation of every finished run; settings that differ in the seed alone are one row.",
-        "±: standard deviation over seeds, divided by n - 1.Interval: 95 % bootstrap of the mean.",
+        "±: standard deviation over seeds, divided by n - 1. Interval: 95 % bootstrap of the mean.",
         "The best of many settings looks better on the seeds that chose it than it is; use fresh ones.",
     )
 
