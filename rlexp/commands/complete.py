@@ -60,7 +60,7 @@ def _arguments(command: str) -> list[str]:
     options = [
         flag for action in module.parser()._actions for flag in action.option_strings if flag[:2] == "--"
     ]
-    return [*module.names(), *options]
+    return [*getattr(module, "names", list)(), *options]
 
 
 def _print(found: list[str], shell: str) -> None:

@@ -60,7 +60,6 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     """Record and write one file."""
     options, task_words = _parse(parser().parse(argv).words)
-    allow_current_folder(task_words)
     bot = options.expert == "bot"
     cfg = _task_of_bot(task_words) if bot else _task_of_run(options, task_words)
     path = _path(options, cfg, task_words)

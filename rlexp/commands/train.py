@@ -249,9 +249,8 @@ def _train(
         if isinstance(error, UsageError):
             raise
         if is_new and not experiment.has_begun:
-            raise UsageError(
-                f"{cfg.algo.name} on {paths.env_label(cfg)}: {type(error).__name__}: {first_line(error)}"
-            ) from error
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise UsageError(f"{cfg.algo.name} on {paths.env_label(cfg)}: {reason}") from error
         if os.environ.get("RLEXP_TRACEBACK") == "1":
             traceback.print_exc()
         print(

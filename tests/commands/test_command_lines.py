@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rlexp.cli import main
+from tests.conftest import environment
 
 TINY = ("env=gym", "env.id=CartPole-v1", "total_timesteps=64")
 PPO = ("algo=ppo", *TINY, "algo.n_steps=32", "algo.batch_size=16")
@@ -148,3 +152,122 @@ def test_answered_in_one_line(
     for part in expected:
         assert part in lines[0], lines[0]
     assert list(tmp_path.iterdir()) == [], "something was left on disk"
+
+
+def test_a_run_that_fails_before_it_trains_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the checks before it overlook."""
+    from rlexp.experiment import Experiment
+
+    def fail(self: Experiment) -> None:
+        raise OSError("no room\nfor it")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Experiment, "_open_wandb", fail)
+    assert main([*PPO, "evaluation.episodes=0"]) == 2
+    assert capfd.readouterr().err == "rlexp: ppo on gym-CartPole-v1: OSError: no room\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_fails_after_the_first_step_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from stable_baselines3 import PPO as SB3PPO
+
+    def fail(self: SB3PPO) -> None:
+        raise OSError("no room")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(SB3PPO, "train", fail)
+    assert main([*PPO, "logger=none"]) == 1
+    assert "no room" in capfd.readouterr().err
+    (record,) = tmp_path.glob("outputs/runs/*/*/*/*/record.json")
+    assert '"failed"' in record.read_text()
+
+
+def test_a_defect_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(argv: list[str]) -> int:
+        raise KeyError("a thing\nof ours")
+
+    monkeypatch.setattr("rlexp.commands.list.main", fail)
+    assert main(["list"]) == 2
+    assert capfd.readouterr().err.count("\n") == 1
+    monkeypatch.setenv("RLEXP_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        main(["list"])
+
+
+OWN = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+gymnasium.register("Own-v0", entry_point=CartPoleEnv, max_episode_steps=20)
+"""
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_an_environment_in_the_current_folder(tmp_path: Path, launcher: str) -> None:
+    """From the console script, whose folder of modules is another; also in the processes of a launcher."""
+    (tmp_path / "own_env.py").write_text(OWN)
+    script = "import sys; sys.path.pop(0); from rlexp.cli import main; sys.exit(main())"
+    result = subprocess.run(
+        [sys.executable, "-c", script, "-m", "algo=random", "seed=0,1", "env=gym", "env.id=own_env:Own-v0"]
+        + ["total_timesteps=9", "logger=none", "evaluation.episodes=1", f"hydra/launcher={launcher}"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "2 of 2 runs finished" in result.stdout
+
+
+@pytest.fixture
+def tab(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[[str], list[str]]:
+    """What the shell is offered."""
+
+    def press(line: str) -> list[str]:
+        monkeypatch.setenv("COMP_LINE", line)
+        monkeypatch.setenv("COMP_POINT", str(len(line)))
+        assert main(["-sc", "query=bash"]) == 0
+        shown = capfd.readouterr()
+        assert shown.err == ""
+        return shown.out.split()
+
+    return press
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("rlexp sw", ["sweep"]),
+        ("rlexp sweep table", ["table1", "table2"]),
+        ("rlexp sweep table1 --dry", ["--dry-run"]),
+        ("rlexp report restaurant_f", ["restaurant_fidelity"]),
+        ("rlexp list alg", ["algos"]),
+        ("rlexp algo=lcp", ["algo=lcpo"]),
+        ("rlexp train algo=lcp", ["algo=lcpo"]),
+        ("rlexp demos env=unlock_p", ["env=unlock_pickup"]),
+        ("rlexp evaluate outputs/", []),
+        ("rlexp algo=nope algo.lear", []),
+        ("rlexp algo=ppo 'name=${a", []),
+    ],
+)
+def test_tab(tab: Callable[[str], list[str]], line: str, offered: list[str]) -> None:
+    assert tab(line) == offered
+
+
+@pytest.mark.parametrize("command", ["train", "list", "demos", "evaluate", "sweep", "report"])
+def test_help_shows_options_and_examples(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    options = {
+        "sweep": ["--dry-run", "--jobs"],
+        "report": ["--strict", "--reference"],
+        "train": ["--multirun"],
+    }
+    assert main([command, "--help"]) == 0
+    shown = capfd.readouterr().out
+    assert f"usage: rlexp {command}" in shown and "examples:\n  rlexp " in shown
+    assert all(option in shown for option in options.get(command, []))
