@@ -156,12 +156,14 @@ def _parent(path: Path, below: Path | None) -> Iterator[int]:
     """Open the folder in which something lies, following links on the way to the run folder only."""
     top = path.parent if below is None else below
     handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    reached = top
     try:
         for part in path.parent.relative_to(top).parts:
+            reached /= part
             try:
                 deeper = os.open(part, _FOLDER_FLAGS, dir_fd=handle)
             except OSError as error:
-                _explain(error, top / part)
+                _explain(error, reached)
             os.close(handle)
             handle = deeper
         yield handle

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rlexp import folder, record
+from rlexp import checkpoint, folder, record
 from rlexp.errors import UsageError
 from rlexp.reports import style
 
@@ -33,8 +33,10 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "outputs" / "seed=0"
 
 
-def _content(top: Path) -> dict[str, str]:
-    return {str(path.relative_to(top)): path.read_text() if path.is_file() else "" for path in top.rglob("*")}
+def _content(top: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(top)): path.read_bytes() if path.is_file() else b"" for path in top.rglob("*")
+    }
 
 
 def _set_aside(run: Path) -> None:
@@ -105,6 +107,31 @@ def test_no_link_is_followed_on_the_way(name: str, run: Path, victim: Path) -> N
     (run / "checkpoints").symlink_to(victim)
     with pytest.raises(UsageError, match="checkpoints: is a link"):
         DEEP[name](run / "checkpoints", run)
+    assert _content(victim) == before
+
+
+def test_no_checkpoint_is_written_read_or_deleted_through_a_link(run: Path, victim: Path) -> None:
+    before = _content(victim)
+    root = run / "checkpoints"
+    root.symlink_to(victim)
+    with pytest.raises(UsageError, match="is a link"):
+        checkpoint.save(root, {"a": 1}, 1, keep=1)
+    with pytest.raises(UsageError, match="is a link"):
+        checkpoint.available(root)
+    assert _content(victim) == before
+
+
+def test_a_checkpoint_that_is_a_link_is_neither_read_nor_emptied(run: Path, victim: Path) -> None:
+    elsewhere = checkpoint.save(victim / "checkpoints", {"a": 1}, 1, keep=1)
+    before = _content(victim)
+    root = run / "checkpoints"
+    root.mkdir()
+    link = root / elsewhere.name
+    link.symlink_to(elsewhere)
+    with pytest.raises((UsageError, checkpoint.CheckpointError), match="is a link"):
+        checkpoint.load(link)
+    for timesteps in (2, 3):
+        checkpoint.save(root, {"a": 1}, timesteps, keep=1)
     assert _content(victim) == before
 
 
