@@ -66,8 +66,9 @@ class _Scope:
 class _Listener:
     """Handlers and watching thread of this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool) -> None:
         self.requested: int | None = None
+        self._quiet = quiet
         self.scopes = [_Scope(immediate=True)]
         self.scope = self.scopes[0]  # in which the first signal came
         self._raised = False
@@ -137,12 +138,15 @@ class _Listener:
                     if self._answer(number):
                         deadline = now + _UNWIND_SECONDS
                 elif now - self._heard_at >= _REPEAT_SECONDS:
-                    say("ended at once")
+                    if not self._quiet:
+                        say("ended at once")
                     self._end()
 
     def _answer(self, number: int) -> bool:
         """Say that a signal was heard; return whether the program is to end wherever it is."""
         scope = self.scope
+        if self._quiet:
+            return scope.immediate
         if scope.immediate:
             say(f"stopped by {name(number)}")
             return True
@@ -175,16 +179,17 @@ _listener: _Listener | None = None
 
 
 @contextlib.contextmanager
-def listening(whole_process: bool = False) -> Iterator[None]:
+def listening(whole_process: bool = False, quiet: bool = False) -> Iterator[None]:
     """Answer signals; raise :class:`Stopped` unless :func:`deferred`. Nothing changes inside of another such block.
 
     :param whole_process: the process ends after the block: a signal that comes then ends it in silence
+    :param quiet: answer with what is done alone, no line; another process says it
     """
     global _listener
     if _listener is not None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    _listener = _Listener()
+    _listener = _Listener(quiet)
     try:
         _listener.open()
         yield

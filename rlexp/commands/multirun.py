@@ -7,6 +7,7 @@ enumerated here, the launcher is configured from the first of them, and each run
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig, OmegaConf
 
 from rlexp.commands import compose as composing
+from rlexp.commands import workers
 from rlexp.commands.diagnose import first_line, parse
 from rlexp.commands.preflight import check_writable
 from rlexp.errors import UsageError
@@ -111,8 +113,10 @@ def launch(hydra: Hydra, runs: Sequence[Sequence[str]], task: Callable[[DictConf
             task_function=task,
             config=cfg,
         )
-        for result in launcher.launch(jobs, initial_job_idx=0):
-            _ = result.return_value  # raises what a run raised
+        in_workers = "joblib" in str(cfg.hydra.launcher._target_)
+        with workers.stopped_with_this_process() if in_workers else contextlib.nullcontext():
+            for result in launcher.launch(jobs, initial_job_idx=0):
+                _ = result.return_value  # raises what a run raised
     except Exception as error:
         if (folder / RUNS).exists():
             raise

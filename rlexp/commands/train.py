@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from rlexp import record, stopping, terminal
-from rlexp.commands import complete, multirun, preflight
+from rlexp.commands import complete, multirun, preflight, workers
 from rlexp.commands import compose as composing
 from rlexp.commands.arguments import Parser
 from rlexp.commands.diagnose import explain, first_line
@@ -131,6 +131,8 @@ def task(cfg: DictConfig) -> float | None:
     """
     from hydra.core.hydra_config import HydraConfig
 
+    if workers.is_worker() and stopping.requested() is not None:
+        return None
     folder = paths.run_dir(cfg)
     writer = record.JsonlWriter(Path(HydraConfig.get().sweep.dir) / multirun.RUNS)
     writer.append({"run": str(folder)})
@@ -141,6 +143,9 @@ def task(cfg: DictConfig) -> float | None:
         print(f"rlexp: {error}", file=sys.stderr)
     except RunFailed:
         pass
+    except stopping.Stopped:
+        if not workers.is_worker():
+            raise
     return None
 
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
 import os
 import secrets
-import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
+from rlexp.distributed import guardian
 from rlexp.distributed.engine import Dead, Handle, Missing, Ref
+from rlexp.distributed.guardian import clear_stale, command_line, users
 from rlexp.errors import UsageError
 
 # Sockets lie in the engine's folder, and the system allows their paths about 100 characters.
-_LONGEST_TEMPORARY = 30
+_LONGEST_TEMPORARY = 20
+_PREFIX = "rlexp-ray-"
+_HEAD = ("gcs_server", "raylet")
+_CHECK_SECONDS = 1.0
+_SILENT_SECONDS = 5.0  # after which the head of a joined cluster counts as gone
 _KNOCK_SECONDS = 5.0
 _ATTEMPTS = 3  # to start an engine
 
@@ -60,6 +69,10 @@ class RayEngine:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         self._folder: Path | None = None
+        self._guardian: subprocess.Popen[bytes] | None = None
+        self._head: dict[int, str] = {}
+        self._checked_at = self._answered_at = time.monotonic()
+        self._is_gone = False
         words: dict[str, Any] = {"address": address}
         if address is None:
             # Its processes know one another by a secret that is theirs alone and lies in no file.
@@ -70,13 +83,21 @@ class RayEngine:
             )  # everywhere: listen to this machine only
             top = tempfile.gettempdir()
             top = top if len(top) <= _LONGEST_TEMPORARY else "/tmp"
-            self._folder = Path(tempfile.mkdtemp(prefix="rlexp-", dir=top))
+            clear_stale(Path(top).glob(f"{_PREFIX}*"))
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=top))  # private to this user
+            self._guardian = subprocess.Popen(
+                [sys.executable, "-P", str(Path(guardian.__file__)), str(self._folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
             words = {
                 "address": "local",
                 "num_cpus": processes + 1,
                 "object_store_memory": object_store_mb << 20,
                 "include_dashboard": False,
-                "_temp_dir": str(self._folder),
+                "_temp_dir": str(self._folder / "ray"),  # Ray opens its own folder to everybody
             }
         import ray
 
@@ -85,9 +106,9 @@ class RayEngine:
         try:
             quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
             self._begin({**words, **quiet, "job_config": _job_config()})
-        except Exception as error:
-            self._clear_away()
-            self._remove_folder()
+        except BaseException as error:
+            self._ray.shutdown()
+            self._dismiss_guardian()
             if address is None or not isinstance(error, (ConnectionError, RuntimeError, ValueError, OSError)):
                 raise
             first = (str(error).splitlines() or [type(error).__name__])[0]
@@ -95,6 +116,8 @@ class RayEngine:
         finally:
             if handler is not None and signal.getsignal(signal.SIGTERM) is not handler:
                 signal.signal(signal.SIGTERM, handler)  # Ray puts one of its own in its place
+        self._head = {} if self._folder is None else self._find_head(self._folder)
+        self._gcs_address: str = ray.get_runtime_context().gcs_address
         gone = ray.exceptions
         self._deaths = (
             gone.RayActorError,
@@ -118,17 +141,40 @@ class RayEngine:
     def _clear_away(self) -> None:
         """End what a start that failed has left: Ray itself only ends what has started."""
         self._ray.shutdown()
-        if self._folder is None:
+        if self._folder is not None:
+            for process in users(self._folder / "ray"):
+                with contextlib.suppress(OSError):  # it has ended by itself
+                    os.kill(process, signal.SIGKILL)
+
+    def _find_head(self, folder: Path) -> dict[int, str]:
+        names = {}
+        for process in users(folder):
+            with contextlib.suppress(OSError):
+                names[process] = Path(command_line(Path(f"/proc/{process}"))[0]).name
+        return {process: name for process, name in names.items() if name in _HEAD}
+
+    def _check_head(self) -> None:
+        """Notice the end of what holds the engine together: Ray itself ends this process for it, a minute later.
+
+        :raises RuntimeError: when it has ended
+        """
+        now = time.monotonic()
+        if self._is_gone or now - self._checked_at < _CHECK_SECONDS:
             return
-        for process in Path("/proc").glob("[0-9]*"):
+        self._checked_at = now
+        ended = [name for process, name in self._head.items() if not _is_alive(process)]
+        if self._folder is None:
+            host, _, port = self._gcs_address.rpartition(":")
             try:
-                if (
-                    process.name != str(os.getpid())
-                    and str(self._folder).encode() in (process / "cmdline").read_bytes()
-                ):
-                    os.kill(int(process.name), signal.SIGKILL)
+                socket.create_connection((host, int(port)), timeout=_CHECK_SECONDS).close()
+                self._answered_at = now
             except OSError:
-                continue  # it has ended by itself
+                ended = (
+                    [f"the head at {self._gcs_address}"] if now - self._answered_at > _SILENT_SECONDS else []
+                )
+        if ended:
+            self._is_gone = True
+            raise RuntimeError(f"Ray has ended during the run ({', '.join(ended)} is gone)")
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +204,11 @@ class RayEngine:
         return self._ray.put(value)
 
     def settled(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
-        """See :class:`~rlexp.distributed.engine.Engine`."""
+        """See :class:`~rlexp.distributed.engine.Engine`.
+
+        :raises RuntimeError: when Ray itself has ended
+        """
+        self._check_head()
         if not refs:
             return []
         refs = list(refs)
@@ -186,20 +236,40 @@ class RayEngine:
     def kill(self, handle: Handle) -> None:
         """See :class:`~rlexp.distributed.engine.Engine`."""
         self._handles = [one for one in self._handles if one is not handle]
+        if self._is_gone:
+            return
         self._ray.kill(handle, no_restart=True)
 
     def close(self) -> None:
         """See :class:`~rlexp.distributed.engine.Engine`."""
-        if not self._ray.is_initialized():
-            return
-        for handle in list(self._handles):
-            self.kill(handle)
-        self._ray.shutdown()
-        self._remove_folder()
+        if self._is_gone:
+            # Ray would wait for an answer, and crash in the end: after the run has failed, leave it out.
+            atexit.register(_exit_as_failed)
+        elif self._ray.is_initialized():
+            for handle in list(self._handles):
+                self.kill(handle)
+            self._ray.shutdown()
+        self._dismiss_guardian()
 
-    def _remove_folder(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+    def _dismiss_guardian(self) -> None:
+        """Let the guardian end what is left and remove the folder."""
+        if self._guardian is not None:
+            self._guardian.communicate()
+            self._guardian = None
+
+
+def _exit_as_failed() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,16 +8,19 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
 
+from rlexp import record
 from rlexp.commands.compose import compose
 from rlexp.config import paths
-from rlexp.distributed import on_ray
+from rlexp.distributed import guardian, on_ray
 from rlexp.errors import UsageError
 from tests.conftest import environment, only_run
 
@@ -76,13 +79,61 @@ def test_a_run_survives_the_death_of_an_actor_and_leaves_nobody_behind(tmp_path:
             os.killpg(run.pid, signal.SIGKILL)
     assert not (tmp_path / "executed").exists()
     folder = only_run(tmp_path)
-    record = json.loads((folder / "record.json").read_text())
+    entry = json.loads((folder / "record.json").read_text())
     assert killed and "died and its episode with it; another begins in its place" in said
-    assert record["status"] == "finished" and record["ray"]["actor_deaths"] == 1
-    assert record["timesteps"] >= 1000 and record["ray"]["updates_per_s"] > 0
+    assert entry["status"] == "finished" and entry["ray"]["actor_deaths"] == 1
+    assert entry["timesteps"] >= 1000 and entry["ray"]["updates_per_s"] > 0
     last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["train/n_updates"] == pytest.approx((last["timesteps"] - 100) / 8, abs=10)
     assert (folder / "model.zip").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("victim", ["driver", "gcs_server", "raylet"])
+def test_whatever_is_killed_is_told_and_nothing_is_left(tmp_path: Path, victim: str) -> None:
+    words = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000000"]
+    with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as top, (tmp_path / "log").open("w") as log:
+        run = subprocess.Popen(
+            [sys.executable, "-m", "rlexp", *words],
+            cwd=tmp_path,
+            env={**environment(), "TMPDIR": top},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+
+        def within(seconds: float, condition: Callable[[], object]) -> bool:
+            until = time.monotonic() + seconds
+            while not condition() and time.monotonic() < until:
+                time.sleep(0.05)
+            return bool(condition())
+
+        try:
+            trains = within(200, lambda: any(one.stat().st_size for one in tmp_path.glob("**/metrics.jsonl")))
+            assert trains, (tmp_path / "log").read_text()
+            (folder,) = Path(top).glob("rlexp-ray-*")
+            assert folder.stat().st_mode & 0o777 == 0o700
+            names = {
+                one: Path(guardian.command_line(Path(f"/proc/{one}"))[0]).name
+                for one in guardian.users(folder)
+            }
+            found = [process for process, name in names.items() if name == victim]
+            os.kill(run.pid if victim == "driver" else found[0], signal.SIGKILL)
+            assert within(30, lambda: run.poll() is not None)
+            assert within(10, lambda: not guardian.users(folder)), "nobody lives on"
+            assert within(5, lambda: not folder.exists())
+        finally:
+            run.kill()
+            run.wait()
+    said = (tmp_path / "log").read_text()
+    path = only_run(tmp_path)
+    entry = record.read_record(path)
+    assert "Traceback" not in said
+    if victim == "driver":
+        assert record.status(path, entry) == "dead"
+    else:
+        assert run.returncode == 1 and f"Ray has ended during the run ({victim} is gone)" in said
+        assert entry["status"] == "failed" and f"{victim} is gone" in entry["error"]
 
 
 def test_serial_training_knows_nothing_of_ray(tmp_path: Path) -> None:
