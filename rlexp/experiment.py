@@ -15,7 +15,6 @@ import traceback
 import uuid
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from rlexp import checkpoint, record, registry, stopping
 from rlexp.algos.build import build
 from rlexp.callbacks import Budget, Evaluate, Keep, Periods, Progress
+from rlexp.clock import Clock
 from rlexp.config import paths
 from rlexp.config.task import task_options
 from rlexp.envs.episode_replay import EpisodeReplay
@@ -41,7 +41,7 @@ from rlexp.envs.wrappers import Controlled
 from rlexp.errors import told
 from rlexp.evaluation import Evaluator, isolated_random_state, stack
 from rlexp.logging.wandb import WandbSink
-from rlexp.logging.writers import RowWriter, Sink
+from rlexp.logging.writers import FileSink, RowWriter, Sink
 
 # What a part of the run in another process looks like when the signal has reached that as well, or Ray took it first.
 _CUT_OFF = (EOFError, ConnectionError, SystemExit)
@@ -109,24 +109,6 @@ def make_evaluator(cfg: DictConfig) -> Evaluator:
         registry.env(cfg.env.name).metrics,
         is_masked(cfg),
     )
-
-
-@dataclass
-class Clock:
-    """Seconds spent, those of earlier attempts included."""
-
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-
-    def read(self) -> dict[str, float]:
-        """Return wall-clock and processor seconds until now."""
-        return {
-            "wall_s": round(self.wall_s + time.perf_counter() - self._wall, 3),
-            "cpu_s": round(self.cpu_s + time.process_time() - self._cpu, 3),
-        }
 
 
 class Experiment:
@@ -330,7 +312,7 @@ class Experiment:
     def _learn(self, saved: dict[str, Any] | None) -> None:
         cfg, model = self.cfg, self.model
         sinks: list[Sink] = [
-            _RowFile(self._files[record.METRICS]),
+            FileSink(self._files[record.METRICS]),
             *([self._wandb] if self._wandb is not None else []),
         ]
         writers: list[KVWriter] = [RowWriter(sinks, self._budget.position)]
@@ -462,14 +444,3 @@ def _close_all(*closes: Callable[[], None]) -> None:
             first = first or error
     if first is not None and underway is None:
         raise first
-
-
-class _RowFile:
-    """The JSONL file as a destination of metric rows."""
-
-    def __init__(self, writer: record.JsonlWriter) -> None:
-        self._writer = writer
-
-    def log(self, row: dict[str, Any]) -> None:
-        """Append one row."""
-        self._writer.append(row)

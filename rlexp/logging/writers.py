@@ -11,6 +11,7 @@ import numpy as np
 from stable_baselines3.common.logger import KVWriter
 
 from rlexp.errors import NonFiniteError
+from rlexp.record import JsonlWriter
 
 # Clocks and counters of one attempt: they would differ between a resumed and an undisturbed run.
 _CLOCKS = ("time/iterations", "time/fps", "time/time_elapsed", "time/total_timesteps", "time/episodes")
@@ -21,6 +22,17 @@ class Sink(Protocol):
 
     def log(self, row: dict[str, Any]) -> None:
         """Take one row; ``timesteps`` and ``episodes`` are always in it."""
+
+
+class FileSink:
+    """A JSONL file as a destination of metric rows."""
+
+    def __init__(self, writer: JsonlWriter) -> None:
+        self._writer = writer
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Append one row."""
+        self._writer.append(row)
 
 
 class RowWriter(KVWriter):

@@ -13,13 +13,12 @@ from stable_baselines3.dqn.policies import DQNPolicy
 
 from rlexp.algos.demonstrated import Given, episodes_for, unsaved
 from rlexp.algos.dqn import DQN
+from rlexp.algos.pretraining import pretrain
 from rlexp.buffers.demonstration_replay import DemonstratedSamples, DemonstrationReplay
 from rlexp.buffers.demonstrations import Episode
 from rlexp.errors import UsageError
 from rlexp.losses.dqn import td_targets, weighted_td_loss
 from rlexp.losses.sequences import l2_penalty, large_margin
-
-_PRETRAIN_ROUND = 50  # updates between two safe points
 
 
 class DQfD(DQN):
@@ -107,15 +106,16 @@ class DQfD(DQN):
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, *args: Any, **words: Any
     ) -> RolloutReturn:
-        """Before the first step of all, learn from demonstrations alone; every round of that begins at a safe point."""
-        while self._n_updates < self.pretrain_updates:
-            callback.on_rollout_start()
-            for _ in range(min(_PRETRAIN_ROUND, self.pretrain_updates - self._n_updates)):
-                self.train(1, self.batch_size)
-                # Later it is renewed as steps go by; here as often as with one task, an update per train_freq steps.
-                if self._n_updates % max(1, self.target_update_interval // self._steps_per_update()) == 0:
-                    polyak_update(self.q_net.parameters(), self.q_net_target.parameters(), self.tau)
+        """Before the first step of all, learn from demonstrations alone."""
+        pretrain(self.pretrain_updates, lambda: self._n_updates, self._pretrain, callback)
         return super().collect_rollouts(env, callback, *args, **words)
+
+    def _pretrain(self, updates: int) -> None:
+        for _ in range(updates):
+            self.train(1, self.batch_size)
+            # Later it is renewed as steps go by; here as often as with one task, an update per train_freq steps.
+            if self._n_updates % max(1, self.target_update_interval // self._steps_per_update()) == 0:
+                polyak_update(self.q_net.parameters(), self.q_net_target.parameters(), self.tau)
 
     def _steps_per_update(self) -> int:
         frequency: int = self.train_freq.frequency  # type: ignore[union-attr]

@@ -11,6 +11,7 @@ from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn
 from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp.algos.demonstrated import Given, episodes_for, unsaved
+from rlexp.algos.pretraining import pretrain
 from rlexp.algos.r2d2.policies import RecurrentPolicy
 from rlexp.algos.r2d2.r2d2 import R2D2
 from rlexp.buffers.sequence_builder import cut_episodes
@@ -20,7 +21,6 @@ from rlexp.errors import UsageError, did_you_mean
 # Weights of the n-step, one-step, large-margin and L2 terms. The paper's loss is R2D2's; the four terms are DQfD's
 # (Hester et al. 2018), which DI-engine's R2D3 takes over.
 LOSSES = {"paper": (1.0, 0.0, 0.0, 0.0), "page": (1.0, 1.0, 1.0, 1e-5)}
-_PRETRAIN_ROUND = 50  # updates between two safe points
 
 
 class R2D3(R2D2):
@@ -107,11 +107,11 @@ class R2D3(R2D2):
         return super().collect_rollouts(env, callback, *args, **words)
 
     def pretrain(self, callback: BaseCallback) -> None:
-        """Learn from demonstrations alone; every round of that begins at a safe point."""
-        while self._n_updates < self.pretrain_updates:
-            callback.on_rollout_start()
-            left = self.pretrain_updates - self._n_updates
-            self._learn_from_replay(min(_PRETRAIN_ROUND, left), self.batch_size, 1.0)
+        """Learn from demonstrations alone, until that has been done."""
+        pretrain(self.pretrain_updates, lambda: self._n_updates, self._pretrain, callback)
+
+    def _pretrain(self, updates: int) -> None:
+        self._learn_from_replay(updates, self.batch_size, 1.0)
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
         """Do some updates, each on a batch of its own."""

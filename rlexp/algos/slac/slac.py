@@ -7,10 +7,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch as th
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn, Schedule
+from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp.algos.memory import MemorySAC
+from rlexp.algos.pretraining import pretrain
 from rlexp.algos.slac.networks import LatentCritic, StackActor, WindowActor, at
 from rlexp.algos.slac.policies import SLACPolicy
 from rlexp.buffers.windows import Windows
@@ -124,6 +127,7 @@ class SLAC(MemorySAC):
         self.variant = variant
         self.rl_positions = rl_positions
         self._model_updates = 0
+        self._rollout: tuple[int, int] | None = None  # steps and episodes of the one before pre-training
         recurrent = words.get("actor_kind") == "lstm"
         super().__init__(
             policy,
@@ -156,11 +160,9 @@ class SLAC(MemorySAC):
         if self.ent_coef_optimizer is not None:
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
+        self._pretrain_model(None)
         if self.standardize and self._model_updates == 0:
             self._measure()
-        while self._model_updates < self.pretraining:
-            model_loss, _ = self._train_model(self._window(self._draw(batch_size)))
-            self.logger.record_mean("train/pretraining_loss", model_loss.item())
         for _ in range(gradient_steps):
             batch = self._draw(batch_size)
             window = self._window(batch)
@@ -180,6 +182,38 @@ class SLAC(MemorySAC):
         self.logger.record_mean("train/actor_loss", policy_loss.item())
         self.logger.record_mean("train/critic_loss", value_loss.item())
         self.logger.record_mean("train/model_loss", model_loss.item())
+
+    def collect_rollouts(
+        self, env: VecEnv, callback: BaseCallback, *args: Any, **words: Any
+    ) -> RolloutReturn:
+        """Collect steps; before the first update, train the model alone on what has been collected.
+
+        Training of the model can be saved and stopped like any other; a run that is resumed in it has collected the
+        steps of this rollout already.
+        """
+        if self._rollout is None:
+            rollout = super().collect_rollouts(env, callback, *args, **words)
+        else:
+            rollout = RolloutReturn(*self._rollout, continue_training=True)
+        # After the last step nobody comes back for the update that is due, so that a run must not stop before it.
+        stoppable = self.num_timesteps < self._total_timesteps
+        updates = self.gradient_steps != 0 and self.num_timesteps > self.learning_starts
+        if rollout.continue_training and updates and stoppable:
+            self._rollout = rollout.episode_timesteps, rollout.n_episodes
+            self._pretrain_model(callback)
+        self._rollout = None
+        return rollout
+
+    def _pretrain_model(self, callback: BaseCallback | None) -> None:
+        pretrain(self.pretraining, lambda: self._model_updates, self._pretrain, callback)
+
+    def _pretrain(self, updates: int) -> None:
+        self.policy.set_training_mode(True)
+        if self.standardize and self._model_updates == 0:
+            self._measure()
+        for _ in range(updates):
+            loss, _ = self._train_model(self._window(self._draw(self.batch_size)))
+            self.logger.record_mean("train/pretraining_loss", loss.item())
 
     def _draw(self, batch_size: int) -> Windows:
         return self.replay_buffer.windows(batch_size, env=self._vec_normalize_env)
@@ -318,8 +352,8 @@ class SLAC(MemorySAC):
 
     def checkpoint_state(self) -> dict[str, Any]:
         """Return what counts besides Stable-Baselines3's own counters."""
-        return {"model_updates": self._model_updates}
+        return {"model_updates": self._model_updates, "rollout": self._rollout}
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
         """Take back a state."""
-        self._model_updates = state["model_updates"]
+        self._model_updates, self._rollout = state["model_updates"], state.get("rollout")
