@@ -8,7 +8,7 @@ from typing import Any
 
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from rlexp.buffers import tree
+from rlexp import tree
 from rlexp.errors import UsageError
 
 

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rlexp.checkpoint import tree
+from rlexp import tree
 from rlexp.errors import UsageError
 from rlexp.folder import make_folder, names, open_file, remove_tree, rename
 from rlexp.record import EVALUATIONS, METRICS, PERIODS, Extent, digest

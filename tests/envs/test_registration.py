@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import gymnasium
 import pytest
@@ -46,3 +47,14 @@ def test_an_id_is_the_environment_that_runs_train_on(id: str, name: str, options
     assert made.action_space == trained_on.action_space
     assert made.observation_space == trained_on.observation_space
     assert type(made.unwrapped) is type(trained_on.unwrapped)
+
+
+def test_stable_baselines3_vectorises_an_id() -> None:
+    from stable_baselines3.common.env_util import make_vec_env
+
+    import rlexp  # noqa: F401
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*render_mode")
+        env = make_vec_env("rlexp/Restaurant-v0", n_envs=2)
+    assert env.reset().shape == (2, 268)

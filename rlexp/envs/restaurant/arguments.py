@@ -9,6 +9,7 @@ from typing import Any
 from rlexp.envs.restaurant.errors import ERROR_MODELS, MAX_N_BEST
 from rlexp.envs.restaurant.summary import ACTIONS
 from rlexp.envs.restaurant.user_parameters import USERS
+from rlexp.errors import UsageError
 
 RENDER_MODES = ("ansi",)
 _MAX_SEED = 2**63
@@ -153,10 +154,19 @@ def check_confusion_seed(seed: Any) -> int | None:
     return None if seed is None else check_integer("confusion_seed", seed, 0, _MAX_SEED)
 
 
+class RenderModeError(UsageError, TypeError):
+    """A way to show dialogues that there is not; Stable-Baselines3's ``make_vec_env`` takes a TypeError for that."""
+
+
 def check_render_mode(mode: Any) -> str | None:
     """How a dialogue is shown.
 
     :param mode: what was given
-    :raises ValueError: if it is neither None nor a known mode
+    :raises RenderModeError: if it is neither None nor a known mode
     """
-    return None if mode is None else check_choice("render_mode", mode, RENDER_MODES)
+    if mode is None:
+        return None
+    try:
+        return check_choice("render_mode", mode, RENDER_MODES)
+    except ValueError as error:
+        raise RenderModeError(str(error)) from None
