@@ -136,6 +136,7 @@ class Experiment:
         self._record: dict[str, Any] = {}
         self._ending = threading.Lock()  # a second signal ends the record from another thread
         self._saved_step: int | None = None
+        self.has_traceback = False  # of a failure of this attempt, in the record
         self.has_begun = (
             False  # everything is built; what fails from now on is the run, not what was asked for
         )
@@ -156,7 +157,9 @@ class Experiment:
                 if isinstance(error, KeyboardInterrupt) or (number and isinstance(error, _CUT_OFF)):
                     self._end("interrupted", error=f"stopped by {stopping.name(number)}")
                     raise stopping.Stopped(number or signal.SIGINT) from None
-                self._end("failed", error=told(error), traceback=traceback.format_exc())
+                with contextlib.suppress(OSError):  # the disk is full; what failed is told all the same
+                    self._end("failed", error=told(error), traceback=traceback.format_exc())
+                    self.has_traceback = True
                 raise
             self._end("finished", evaluation=final)
         stopping.raise_if_requested()

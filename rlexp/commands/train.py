@@ -258,10 +258,9 @@ def _train(
             raise UsageError(f"{cfg.algo.name} on {paths.env_label(cfg)}: {reason}") from error
         if os.environ.get("RLEXP_TRACEBACK") == "1":
             traceback.print_exc()
-        print(
-            f"failed: {told(error)}\n{short(folder / record.RECORD)} holds the traceback",
-            file=sys.stderr,
-        )
+        print(f"failed: {told(error)}", file=sys.stderr)
+        if experiment.has_traceback:
+            print(f"{short(folder / record.RECORD)} holds the traceback", file=sys.stderr)
         raise RunFailed(f"{short(folder)}: {error}") from error
     record.drop_previous(folder)
     console.print(f"finished: {summary(final)}")
