@@ -8,7 +8,7 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp clean
+.PHONY: help setup run test attack lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ run: setup ## the main job: LCPO learns the restaurant task, about half a minute
 
 test: setup ## the test suite, on all cores
 	$(BIN)/pytest -n $(CORES) --dist worksteal
+
+attack: setup ## odd command lines, damaged files, faulty environments, signals: a quarter of an hour of two cores
+	$(BIN)/python -m tests.attack
 
 lint: setup ## ruff, mypy --strict and the floors of the house
 	$(BIN)/ruff check .
