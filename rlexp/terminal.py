@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+_LONGEST = 800  # characters of a message that may quote whatever was typed
 _WIDE = 160  # columns where there is no terminal that says how wide it is
 
 
@@ -23,8 +24,9 @@ def inert(value: Any) -> str:
 
 
 def one_line(value: Any) -> str:
-    """Return :func:`inert` text in one line."""
-    return " ".join(inert(value).split())
+    """Return :func:`inert` text in one line; of a very long one, its beginning and its end."""
+    text = " ".join(inert(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST * 2 // 3]} ... {text[-_LONGEST // 4 :]}"
 
 
 def console(width: int | None = _WIDE, soft_wrap: bool = False) -> Console:

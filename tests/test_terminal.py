@@ -46,3 +46,9 @@ def test_there_is_no_other_console() -> None:
         if re.search(r"(?<!\w)Console\(", path.read_text())
     ]
     assert made == []
+
+
+def test_a_very_long_line_keeps_its_beginning_and_its_end() -> None:
+    line = terminal.one_line("seed: '" + "x" * 100_000 + "' given, must be at least 0")
+    assert len(line) < 1000 and line.startswith("seed: 'xxx") and line.endswith("must be at least 0")
+    assert terminal.one_line("a\nb" * 100) == " ".join(["a", *["ba"] * 99, "b"])
