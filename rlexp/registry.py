@@ -32,7 +32,8 @@ class AlgoSpec:
     :param masked_target: class to use instead where the environment masks actions (``env.masks=true``)
     :param trains: False for reference policies that are only measured
     :param distributed: whether actors of its own can act for it elsewhere, ``hardware=ray``
-    :param unsupported: what of Stable-Baselines3 it rejects with one line: ``"VecNormalize"``
+    :param unsupported: what of Stable-Baselines3 it rejects in one line: ``"VecNormalize"``, ``"net_arch"`` in
+        ``policy_kwargs``
     """
 
     name: str
@@ -142,6 +143,7 @@ _ALGOS = (
         "Soft actor-critic with LSTMs, for tasks that must be remembered",
         actions=("continuous",),
         observations=("vector",),
+        unsupported=("net_arch",),
     ),
     AlgoSpec(
         "dqfd",
@@ -157,6 +159,7 @@ _ALGOS = (
         actions=("discrete",),
         observations=("vector", "image", "dict"),
         distributed=True,
+        unsupported=("VecNormalize",),
     ),
     AlgoSpec(
         "r2d3",
@@ -165,6 +168,7 @@ _ALGOS = (
         actions=("discrete",),
         observations=("vector", "image", "dict"),
         distributed=True,
+        unsupported=("VecNormalize",),
     ),
     AlgoSpec(
         "bc",

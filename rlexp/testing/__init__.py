@@ -26,7 +26,6 @@ Contract = Callable[[Case], None]
 EVERYWHERE: tuple[Contract, ...] = (
     training.is_blind_to_evaluation,
     training.evaluates_alike,
-    training.is_decided_by_its_seed,
     training.resumes_exactly,
     saving.comes_back_from_a_file,
     saving.policy_comes_back_from_a_file,
@@ -35,6 +34,7 @@ EVERYWHERE: tuple[Contract, ...] = (
 """Checked on every kind of task that the algorithm fits."""
 
 ONCE: tuple[Contract, ...] = (
+    training.is_decided_by_its_seed,
     training.resumes_with_many_environments,
     training.resumes_after_a_kill,
     training.resumes_past_damage,
@@ -44,7 +44,7 @@ ONCE: tuple[Contract, ...] = (
     spaces.hints_at_the_gym_api,
     spaces.trains_in_subprocesses,
     spaces.normalizes_or_says_no,
-    spaces.rejects_what_does_not_fit,
+    spaces.answers_what_does_not_fit,
     spaces.takes_policy_kwargs,
     spaces.keeps_its_replay_buffer,
 )
@@ -83,5 +83,6 @@ def check_algorithm(
     for case, contract in contracts(algorithm, settings, demonstrations):
         try:
             contract(case)
-        except ContractError as error:
-            raise ContractError(f"{case}: {contract.__name__}: {error}") from error
+        except Exception as error:
+            raw = "" if isinstance(error, ContractError) else f"{type(error).__name__}: "
+            raise ContractError(f"{case}: {contract.__name__}: {raw}{error}") from error

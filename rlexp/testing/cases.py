@@ -32,7 +32,7 @@ _WINDOWS = {**_FAST, "learning_starts": 12, "buffer_size": 40, "batch_size": 4, 
 _REPLAY = {**_WINDOWS, "batch_size": 8, "net_arch": [8]}
 _SEQUENCES = {**_FAST, "sequence_length": 4, "batch_size": 2, "net_arch": [8], "lstm_hidden_size": 8}
 # Small enough for a training of a tenth of a second in which all that an algorithm does is done: updates, a replay
-# buffer that wraps, target networks that are renewed, pre-training over several rollout boundaries.
+# buffer that wraps, target networks that are renewed, pre-training.
 SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": _ROLLOUTS,
     "a2c": {**_FAST, "n_steps": 4, "net_arch": [8]},
@@ -45,10 +45,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "sac": _REPLAY,
     "dqn": {**_REPLAY, "n_steps": 2, "target_update_interval": 8, "exploration_fraction": 0.5},
-    "dqfd": {**_REPLAY, "n_steps": 2, "target_update_interval": 8, "pretrain_updates": 52},
+    "dqfd": {**_REPLAY, "n_steps": 2, "target_update_interval": 8, "pretrain_updates": 3},
     "r2d2": {**_REPLAY, **_SEQUENCES, "burn_in": 1, "n_steps": 2, "target_update_interval": 2},
     "r2d3": {
-        **_REPLAY, **_SEQUENCES, "burn_in": 1, "n_steps": 2, "target_update_interval": 2, "pretrain_updates": 52,
+        **_REPLAY, **_SEQUENCES, "burn_in": 1, "n_steps": 2, "target_update_interval": 2, "pretrain_updates": 3,
     },
     "bc": {**_SEQUENCES, "updates_per_round": 2},
     "sac_lstm": {**_WINDOWS, "length": 4, "burn_in": 1, "actor_units": 8, "critic_units": 8, "lstm_units": 8},
@@ -70,6 +70,7 @@ class Case:
     :param masked: whether the task masks actions
     :param settings: hyper-parameters as the ``algo`` config has them, so small that :data:`STEPS` steps hold updates
     :param demonstrations: whether it learns from ``demonstrations=``
+    :param variant: name of the settings where there are several
     """
 
     spec: AlgoSpec
@@ -78,10 +79,11 @@ class Case:
     masked: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     demonstrations: bool = False
+    variant: str = ""
 
     def __str__(self) -> str:
-        masks = "-masked" if self.masked else ""
-        return f"{self.spec.name}-{self.observations}-{self.actions}{masks}"
+        marks = ("-masked" if self.masked else "") + (f"-{self.variant}" if self.variant else "")
+        return f"{self.spec.name}-{self.observations}-{self.actions}{marks}"
 
     @property
     def target(self) -> type[Any]:
@@ -179,7 +181,10 @@ class _Rows(KVWriter):
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, Any], step: int = 0) -> None:
         """Take a row, but for the times in it."""
         timed = ("time/fps", "time/time_elapsed", "time/iterations")  # counted since learn was called
-        self.rows.append({"step": step, **{k: v for k, v in key_values.items() if k not in timed}})
+        values = {
+            key: value.item() if isinstance(value, np.generic) else value for key, value in key_values.items()
+        }
+        self.rows.append({"step": step, **{key: value for key, value in values.items() if key not in timed}})
 
     def close(self) -> None:
         """Nothing to close."""

@@ -54,6 +54,12 @@ def comes_back_from_a_file(case: Case) -> None:
         model.save(path)
         loaded = case.target.load(path, device="cpu")
     same(weights(model), weights(loaded), "parameters before and after a file")
+    for name in case.settings:
+        if isinstance(value := getattr(model, name, None), (bool, int, float, str)):
+            require(
+                getattr(loaded, name) == value,
+                f"{name} was {value} and is {getattr(loaded, name)} after a file",
+            )
     for deterministic in (True, False):
         how = "greedy" if deterministic else "sampled"
         before, after = (actions(case, one, deterministic) for one in (model, loaded))

@@ -14,26 +14,18 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import KVWriter, Logger
-from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rlexp import checkpoint
-from rlexp.algos.acer import ACER, MaskableACER
+from rlexp.algos.acer import ACER
 from rlexp.algos.acer.policies import ACERPolicy
 from rlexp.algos.acer.replay import RUNNING, TERMINATED, TRUNCATED, Segments, SegmentStore
 from rlexp.algos.acer.updates import Settings
-from rlexp.envs.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
-from tests.algos.acer_tasks import SMALL, SMALL_NETS, Chain, Grid, MaskedChain, Pictures, Reach, make
-from tests.safe_point import StopAt
+from tests.algos.acer_tasks import SMALL, Chain, Grid, Pictures, Reach, make
 
 
 def parameters(model: ACER) -> list[th.Tensor]:
     return [value.clone() for value in model.policy.state_dict().values()]
-
-
-def same(one: list[th.Tensor], other: list[th.Tensor]) -> bool:
-    return all(th.equal(left, right) for left, right in zip(one, other, strict=True))
 
 
 # -------------------------------------------------------------------------------- what is remembered
@@ -193,79 +185,6 @@ def test_what_is_logged() -> None:
         assert f"train/{name}" in last
 
 
-@pytest.mark.parametrize("task", [Chain, Reach])
-def test_save_and_load(tmp_path: Path, task: type) -> None:
-    model = make(task)
-    model.learn(200)
-    model.save(tmp_path / "model.zip")
-    model.save_replay_buffer(tmp_path / "memory.npz")
-    found = ACER.load(tmp_path / "model.zip", env=model.get_env())
-    assert same(parameters(model), parameters(found))
-    assert found.replay_ratio == model.replay_ratio and found.n_steps == 10
-    observation = model.observation_space.sample()[None]
-    np.testing.assert_array_equal(
-        model.predict(observation, deterministic=True)[0], found.predict(observation, deterministic=True)[0]
-    )
-    assert len(found.replay_buffer) == 0
-    found.load_replay_buffer(tmp_path / "memory.npz")
-    assert len(found.replay_buffer) == len(model.replay_buffer)
-    found.learn(100, reset_num_timesteps=False)
-    assert not same(parameters(model), parameters(found)), "what was loaded goes on learning"
-    other = make(task, n_steps=5)
-    with pytest.raises(ValueError, match="does not fit"):
-        other.load_replay_buffer(tmp_path / "memory.npz")
-
-
-@pytest.mark.parametrize(
-    ("task", "n_envs", "policy", "kind"),
-    [
-        (Chain, 1, "MlpPolicy", ACER),
-        (Chain, 2, "MlpPolicy", ACER),
-        (Reach, 1, "MlpPolicy", ACER),
-        (Reach, 2, "MlpPolicy", ACER),
-        (Chain, 2, "MlpLstmPolicy", ACER),
-        (Reach, 1, "MlpLstmPolicy", ACER),
-        (MaskedChain, 2, "MlpPolicy", MaskableACER),
-        (MaskedChain, 2, "MlpLstmPolicy", MaskableACER),
-    ],
-)
-def test_resume_is_exact(tmp_path: Path, task: type, n_envs: int, policy: str, kind: type[ACER]) -> None:
-    def build() -> ACER:
-        env = DummyVecEnv([lambda: EpisodeReplay(Monitor(task()))] * n_envs)
-        return kind(policy, env, **{**SMALL, "policy_kwargs": dict(SMALL_NETS)}, buffer_size=250)
-
-    def logged(model: ACER) -> _Rows:
-        rows = _Rows()
-        model.set_logger(Logger(None, [rows]))
-        return rows
-
-    undisturbed = build()
-    expected = logged(undisturbed)
-    undisturbed.learn(600, log_interval=4)
-    first, stop = build(), StopAt(300)
-    rows = logged(first)
-    first.learn(600, callback=stop, log_interval=4)
-    assert stop.state is not None
-    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
-    assert len(state["own"]["replay"]["limit_places"]) or "Lstm" in policy, (
-        "trajectories with time limits are in memory"
-    )
-    th.manual_seed(99)  # whatever the new process drew before it resumed must not matter
-    np.random.seed(99)
-    resumed = build()
-    checkpoint.restore(resumed, state)
-    rows_after = logged(resumed)
-    checkpoint.restore_pending_metrics(resumed, state)
-    resumed.learn(600 - resumed.num_timesteps, reset_num_timesteps=False, log_interval=4)
-    assert resumed.num_timesteps == undisturbed.num_timesteps and resumed._n_updates == undisturbed._n_updates
-    assert same(parameters(undisturbed), parameters(resumed))
-    assert expected.without_times() == rows.without_times() + rows_after.without_times()
-
-
-def test_same_seed_same_weights() -> None:
-    assert same(parameters(make().learn(200)), parameters(make().learn(200)))
-
-
 def test_images() -> None:
     model = make(
         Pictures, n_envs=2, policy="CnnPolicy", n_steps=5, learning_starts=20, policy_kwargs={"net_arch": []}
@@ -309,17 +228,6 @@ def test_std_is_learned_or_not() -> None:
     learned = make(Reach, policy_kwargs={"learn_std": True}).learn(200)
     assert not th.equal(learned.policy.log_std, th.full((2,), np.log(0.3)))
     assert not th.equal(learned.policy.average_log_std, learned.policy.log_std)
-
-
-@pytest.mark.parametrize("n_envs", [1, 3])
-def test_stops_when_a_callback_says_so(n_envs: int) -> None:
-    class Stop(BaseCallback):
-        def _on_step(self) -> bool:
-            return self.num_timesteps < 12
-
-    model = make(n_envs=n_envs)
-    model.learn(1000, callback=Stop())
-    assert model.num_timesteps == 12
 
 
 # -------------------------------------------------------------------------------- refusals
@@ -379,3 +287,11 @@ def test_from_the_command_line(rlexp: Any, tmp_path: Path) -> None:
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert "algo.buffer_size: 10 given" in result.stderr
     assert len(list(tmp_path.glob("outputs/runs/gym-CartPole-v1/acer/*"))) == 1
+
+
+def test_a_replay_of_other_segments_is_refused(tmp_path: Path) -> None:
+    model = make()
+    model.learn(200)
+    model.save_replay_buffer(tmp_path / "memory.npz")
+    with pytest.raises(ValueError, match="does not fit"):
+        make(n_steps=5).load_replay_buffer(tmp_path / "memory.npz")

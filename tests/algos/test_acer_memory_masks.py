@@ -77,23 +77,6 @@ def test_only_a_memory_recalls(policy: str, least: float, most: float) -> None:
     assert (state is None) == (policy == "MlpPolicy")
 
 
-def test_saved_with_its_memory_layers(tmp_path: Path) -> None:
-    model = make(Chain, **LSTM).learn(100)
-    model.save(tmp_path / "model.zip")
-    found = ACER.load(tmp_path / "model.zip")
-    state = (np.full((1, 1, 8), 0.5, np.float32), np.full((1, 1, 8), -0.5, np.float32))
-    observation = np.eye(6, dtype=np.float32)[:1]
-    for starts in (np.zeros(1, bool), np.ones(1, bool)):
-        one, other = (each.predict(observation, state, starts, deterministic=True) for each in (model, found))
-        assert one[1] is not None and other[1] is not None
-        np.testing.assert_array_equal(one[0], other[0])
-        np.testing.assert_array_equal(one[1], other[1])
-    fresh = model.predict(observation, None, None)[1]
-    np.testing.assert_array_equal(one[1], fresh)
-    with pytest.raises(UsageError, match="share"):
-        make(Chain, policy="MlpLstmPolicy", policy_kwargs={"share_features_extractor": False})
-
-
 def test_pictures_with_a_memory() -> None:
     model = make(Grid, n_envs=2, policy="CnnLstmPolicy", n_steps=5, learning_starts=20).learn(60)
     assert model.policy.lstm.input_size == 128 and model.policy.predict_values(
@@ -191,3 +174,8 @@ def test_the_dialogue_task_from_the_command_line(rlexp: Any, tmp_path: Path) -> 
     )
     assert result.returncode == 0, result.stderr
     assert list(tmp_path.glob("outputs/runs/restaurant/acer/*/seed=0/model.zip"))
+
+
+def test_the_memory_needs_shared_features() -> None:
+    with pytest.raises(UsageError, match="share"):
+        make(Chain, policy="MlpLstmPolicy", policy_kwargs={"share_features_extractor": False})

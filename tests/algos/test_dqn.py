@@ -1,4 +1,4 @@
-"""DQN: networks, exploration, learning, saving, exact resume, the command."""
+"""DQN: networks, exploration, learning, the command."""
 
 from __future__ import annotations
 
@@ -15,15 +15,11 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.dqn.policies import QNetwork
 
-from rlexp import checkpoint
 from rlexp.algos.dqn import DQN
 from rlexp.algos.dqn.policies import DuelingQNetwork
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
-from rlexp.envs.episode_replay import EpisodeReplay
 from tests.conftest import Rlexp, only_run
-from tests.safe_point import StopAt
 
-REPLAYS = ["uniform", "proportional", "rank"]
 SMALL: dict[str, Any] = {
     "learning_starts": 20,
     "batch_size": 8,
@@ -193,66 +189,9 @@ def test_dictionaries() -> None:
     DQN("MultiInputPolicy", DummyVecEnv([Both] * 2), replay="rank", n_steps=2, **SMALL).learn(60)
 
 
-@pytest.mark.parametrize("replay", REPLAYS)
-def test_saved_and_loaded(tmp_path: Path, replay: str) -> None:
-    model = DQN("MlpPolicy", DummyVecEnv([Fork]), replay=replay, dueling=True, n_steps=2, **SMALL)
-    model.learn(60)
-    model.save(tmp_path / "model.zip")
-    with np.testing.suppress_warnings() as no_warning:
-        no_warning.record(UserWarning)
-        other = DQN.load(tmp_path / "model.zip", env=DummyVecEnv([Fork]), device="cpu")
-        assert not no_warning.log
-    observations = np.random.default_rng(0).random((6, 2), dtype=np.float32)
-    assert np.array_equal(model.predict(observations, deterministic=True)[0],
-                          other.predict(observations, deterministic=True)[0])  # fmt: skip
-    assert (other.replay, other.double_q, other.td_clip) == (replay, True, 1.0)
-    other.learn(60)
-
-
 def test_an_unknown_replay_is_refused() -> None:
     with pytest.raises(ValueError, match="uniform, proportional, rank"):
         DQN("MlpPolicy", DummyVecEnv([Fork]), replay="greedy")
-
-
-@pytest.mark.parametrize("n_envs", [1, 2])
-@pytest.mark.parametrize("buffer_size", [101, 2000], ids=["wrapped", "part-filled"])
-@pytest.mark.parametrize("replay", REPLAYS)
-def test_resume_is_exact(tmp_path: Path, replay: str, buffer_size: int, n_envs: int) -> None:
-    def build() -> DQN:
-        env = DummyVecEnv([lambda: EpisodeReplay(Monitor(gymnasium.make("CartPole-v1")))] * n_envs)
-        words = {
-            **SMALL,
-            "buffer_size": buffer_size,
-            "exploration_fraction": 0.7,
-            "n_steps": 2,
-            "sort_every": 90,
-        }
-        return DQN("MlpPolicy", env, replay=replay, dueling=True, **words)
-
-    undisturbed = build()
-    undisturbed.learn(330)
-    stop = StopAt(165)
-    build().learn(330, callback=stop)
-    assert stop.state is not None
-    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
-    th.manual_seed(99)
-    np.random.seed(99)
-    resumed = build()
-    checkpoint.restore(resumed, state)
-    resumed.learn(330 - resumed.num_timesteps, reset_num_timesteps=False)
-    assert resumed.num_timesteps == undisturbed.num_timesteps
-    for one, other in zip(undisturbed.policy.parameters(), resumed.policy.parameters(), strict=True):
-        assert th.equal(one, other)
-    for (name, mine), (_, theirs) in zip(
-        undisturbed.replay_buffer._arrays(), resumed.replay_buffer._arrays(), strict=True
-    ):
-        assert np.array_equal(mine, theirs), name
-    if isinstance(undisturbed.replay_buffer, PrioritizedReplayBuffer):
-        assert isinstance(resumed.replay_buffer, PrioritizedReplayBuffer)
-        assert np.array_equal(
-            undisturbed.replay_buffer.priorities.probabilities(),
-            resumed.replay_buffer.priorities.probabilities(),
-        )
 
 
 def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,19 +165,6 @@ def test_logs(make: Make) -> None:
     model = make()
     model.learn(32)
     assert {"train/loop_fraction", "train/clipped_gae_fraction"} <= set(model.logger.name_to_value)
-
-
-def test_save_and_load(make: Make, tmp_path: Path) -> None:
-    model = make(clip_gae=False, loop_similarity=0.9, advantage_scaling="standard").learn(64)
-    model.save(tmp_path / "model")
-    loaded = LCPO.load(tmp_path / "model", env=model.get_env())
-    assert (loaded.clip_gae, loaded.loop_similarity, loaded.advantage_scaling) == (False, 0.9, "standard")
-    assert loaded.max_grad_norm == math.inf and loaded.normalize_advantage is False
-    assert isinstance(loaded.rollout_buffer, LoopClippingRolloutBuffer)
-    observations = np.eye(6, dtype=np.float32)
-    one, other = (agent.predict(observations, deterministic=True)[0] for agent in (loaded, model))
-    assert (one == other).all()
-    loaded.learn(64, reset_num_timesteps=False)
 
 
 def test_masked(tmp_path: Path) -> None:

@@ -11,24 +11,20 @@ import pytest
 import torch as th
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecNormalize
 from torch.nn import functional as F
 
-from rlexp import checkpoint
 from rlexp.algos.r2d2 import R2D2
 from rlexp.algos.r2d2.actor import epsilon_ladder
 from rlexp.algos.r2d2.learner import Learner, Settings
 from rlexp.algos.r2d2.policies import RecurrentPolicy
 from rlexp.buffers.sequence_store import SequenceSample
 from rlexp.commands.compose import compose
-from rlexp.envs.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
 from rlexp.evaluation import Evaluator
 from rlexp.recording import by_model, record
 from tests.algos.recurrent_tasks import GridView, Recall, Screens
 from tests.conftest import Rlexp, only_run
-from tests.safe_point import StopAt
 
 SMALL: dict[str, Any] = {
     "batch_size": 8,
@@ -52,10 +48,6 @@ def make(task: Any = Recall, n_envs: int = 1, policy: str = "MlpPolicy", **words
 
 def parameters(model: Any) -> list[th.Tensor]:
     return [value.clone() for value in model.policy.state_dict().values()]
-
-
-def same(one: list[th.Tensor], other: list[th.Tensor]) -> bool:
-    return all(th.equal(left, right) for left, right in zip(one, other, strict=True))
 
 
 # ------------------------------------------------------------------------- an update against a plain loop
@@ -376,48 +368,6 @@ def test_remembers_what_a_policy_without_memory_cannot() -> None:
         model.learn(6000)
         scores[units] = Evaluator(Recall, 50, 50, 1, True).evaluate(model)["success_rate"]
     assert scores[16] == 1.0 and scores[0] < 0.8
-
-
-@pytest.mark.parametrize("n_envs", [1, 2])
-def test_resume_is_exact(tmp_path: Path, n_envs: int) -> None:
-    def build() -> R2D2:
-        env = DummyVecEnv([lambda: EpisodeReplay(Monitor(Recall()))] * n_envs)
-        words = {**SMALL, "buffer_size": 60, "train_freq": 3}  # rounds that end within episodes
-        return R2D2("MlpPolicy", env, **words, policy_kwargs=dict(SMALL_NETS))
-
-    undisturbed = build()
-    undisturbed.learn(600)
-    first, stop = build(), StopAt(301)
-    first.learn(600, callback=stop)
-    assert stop.state is not None
-    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
-    assert state["own"]["actor"]["states"].any() and state["own"]["replay"]["agent"]["added"] > 30
-    np.random.seed(99)  # whatever the new process drew before it resumed must not matter
-    resumed = build()
-    checkpoint.restore(resumed, state)
-    resumed.learn(600 - resumed.num_timesteps, reset_num_timesteps=False)
-    assert same(parameters(undisturbed), parameters(resumed))
-    assert undisturbed._n_updates == resumed._n_updates > 80
-    one, other = undisturbed.checkpoint_state(), resumed.checkpoint_state()
-    np.testing.assert_array_equal(one["actor"]["states"], other["actor"]["states"])
-    np.testing.assert_array_equal(
-        undisturbed.replay_buffer.agent.priorities.probabilities(),
-        resumed.replay_buffer.agent.priorities.probabilities(),
-    )
-
-
-def test_save_and_load(tmp_path: Path) -> None:
-    model = make()
-    model.learn(200)
-    model.save(tmp_path / "model.zip")
-    found = R2D2.load(tmp_path / "model.zip", env=model.get_env())
-    assert same(parameters(model), parameters(found)) and found.sequence_length == 4
-    observation = np.eye(3, dtype=np.float32)[:1]
-    one, other = (which.predict(observation, deterministic=True) for which in (model, found))
-    np.testing.assert_array_equal(one[0], other[0])
-    found.learn(100, reset_num_timesteps=False)
-    assert not same(parameters(model), parameters(found))
-    R2D2.load(tmp_path / "model.zip").predict(observation)
 
 
 def test_what_cannot_work_is_refused() -> None:

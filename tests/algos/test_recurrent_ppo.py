@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,12 @@ import torch as th
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from sb3_contrib.ppo_recurrent import MlpLstmPolicy
 
-from rlexp import checkpoint
 from rlexp.algos.recurrent_ppo import RecurrentPPO
 from rlexp.algos.recurrent_ppo.policies import SharedLstmPolicy
 from rlexp.errors import UsageError
 from rlexp.networks.layer_norm_lstm import LayerNormLSTM
 from tests.algos.remembering import Wander, vec
 from tests.conftest import Rlexp
-from tests.safe_point import StopAt
 
 SHARED = {"shared_lstm": True, "enable_critic_lstm": False, "net_arch": [], "lstm_hidden_size": 6}
 
@@ -104,35 +101,6 @@ def test_without_its_words_it_is_the_plain_one() -> None:
     shared = build(layer_norm=False)
     assert type(shared.policy) is SharedLstmPolicy and isinstance(shared.policy.lstm_actor, th.nn.LSTM)
     shared.learn(32)
-
-
-@pytest.mark.parametrize("n_envs", [1, 2])
-def test_resume_is_exact(tmp_path: Path, n_envs: int) -> None:
-    total = 128 * n_envs
-    undisturbed = build(n_envs)
-    undisturbed.learn(total)
-    stop = StopAt(64 * n_envs)
-    build(n_envs).learn(total, callback=stop)
-    assert stop.state is not None
-    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
-    th.manual_seed(99)
-    np.random.seed(99)
-    resumed = build(n_envs)
-    checkpoint.restore(resumed, state)
-    resumed.learn(total - resumed.num_timesteps, reset_num_timesteps=False)
-    for one, other in zip(undisturbed.policy.parameters(), resumed.policy.parameters(), strict=True):
-        assert th.equal(one, other)
-
-
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    model = build()
-    model.learn(32)
-    model.save(tmp_path / "model.zip")
-    other = RecurrentPPO.load(tmp_path / "model.zip", env=vec(Wander), device="cpu")
-    seen = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    assert np.array_equal(
-        model.predict(seen, deterministic=True)[0], other.predict(seen, deterministic=True)[0]
-    )
 
 
 def test_what_cannot_work_is_refused(rlexp: Rlexp) -> None:

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 import torch as th
 
-from rlexp import checkpoint
 from rlexp.algos.sac_lstm import SACLSTM
 from rlexp.errors import UsageError
 from rlexp.networks.two_branch import MemoryBranch, Merged
 from tests.algos.remembering import Recall, Wander, vec
 from tests.conftest import Rlexp
-from tests.safe_point import StopAt
 
 NETS: dict[str, Any] = {"actor_units": 8, "critic_units": 10, "lstm_units": 6}
 SMALL: dict[str, Any] = {
@@ -257,39 +255,6 @@ def test_entropy_coefficient(ent_coef: str | float) -> None:
     found = float(model._ent_coef())
     assert (found == pytest.approx(0.3)) == (ent_coef == 0.3)
     assert found != pytest.approx(0.1, abs=1e-6)
-
-
-@pytest.mark.parametrize("n_envs", [1, 2])
-def test_resume_is_exact(tmp_path: Path, n_envs: int) -> None:
-    undisturbed = build(n_envs, buffer_size=101)
-    undisturbed.learn(240)
-    stop = StopAt(125)
-    build(n_envs, buffer_size=101).learn(240, callback=stop)
-    assert stop.state is not None
-    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
-    th.manual_seed(99)
-    np.random.seed(99)
-    resumed = build(n_envs, buffer_size=101)
-    checkpoint.restore(resumed, state)
-    resumed.learn(240 - resumed.num_timesteps, reset_num_timesteps=False)
-    assert resumed.num_timesteps == undisturbed.num_timesteps
-    for one, other in zip(undisturbed.policy.parameters(), resumed.policy.parameters(), strict=True):
-        assert th.equal(one, other)
-    assert float(undisturbed._ent_coef()) == float(resumed._ent_coef())
-    assert np.array_equal(undisturbed.replay_buffer.observations, resumed.replay_buffer.observations)
-
-
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    model = build(policy_kwargs={"shared_critic_lstm": True})
-    model.learn(60)
-    model.save(tmp_path / "model.zip")
-    other = SACLSTM.load(tmp_path / "model.zip", env=vec(Wander), device="cpu")
-    seen = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    assert np.array_equal(
-        model.predict(seen, deterministic=True)[0], other.predict(seen, deterministic=True)[0]
-    )
-    assert (other.length, other.burn_in, other.replay_buffer.length) == (4, 3, 4)
-    other.learn(60)
 
 
 def test_what_cannot_work_is_refused() -> None:

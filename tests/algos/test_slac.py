@@ -12,14 +12,12 @@ import pytest
 import torch as th
 from torch.distributions import Normal, kl_divergence
 
-from rlexp import checkpoint
 from rlexp.algos.slac import SLAC
 from rlexp.buffers.windows import Windows
 from rlexp.envs.partial.tasks import pendulum
 from rlexp.errors import UsageError
 from tests.algos.remembering import Wander, vec
 from tests.conftest import Rlexp
-from tests.safe_point import StopAt
 
 NETS: dict[str, Any] = {
     "z1_dim": 3,
@@ -394,42 +392,6 @@ def test_the_latent_state_knows_what_is_hidden() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- as a citizen
-
-
-@pytest.mark.parametrize(("kind", "n_envs"), [("stack", 2), ("lstm", 1)])
-def test_resume_is_exact(tmp_path: Path, kind: str, n_envs: int) -> None:
-    def fresh() -> SLAC:
-        return build(n_envs, nets={"actor_kind": kind}, buffer_size=101)
-
-    undisturbed = fresh()
-    undisturbed.learn(200)
-    stop = StopAt(115)
-    fresh().learn(200, callback=stop)
-    assert stop.state is not None
-    state = checkpoint.load(checkpoint.save(tmp_path, stop.state, 1, keep=1))
-    th.manual_seed(99)
-    np.random.seed(99)
-    resumed = fresh()
-    checkpoint.restore(resumed, state)
-    resumed.learn(200 - resumed.num_timesteps, reset_num_timesteps=False)
-    assert resumed.num_timesteps == undisturbed.num_timesteps
-    for one, other in zip(undisturbed.policy.parameters(), resumed.policy.parameters(), strict=True):
-        assert th.equal(one, other)
-    assert np.array_equal(undisturbed.replay_buffer.observations, resumed.replay_buffer.observations)
-
-
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    model = build(nets={"actor_history": "obs_act", "critic_kind": "q_target"}, variant="lee")
-    model.learn(60)
-    model.save(tmp_path / "model.zip")
-    other = SLAC.load(tmp_path / "model.zip", env=vec(Wander), device="cpu")
-    seen = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    assert np.array_equal(
-        model.predict(seen, deterministic=True)[0], other.predict(seen, deterministic=True)[0]
-    )
-    assert (other.variant, other.length) == ("lee", 4) and other._model_updates == model._model_updates > 4
-    assert other.latent.observation.fixed_std == pytest.approx(0.1**0.5)
-    other.learn(60)
 
 
 def test_what_cannot_work_is_refused() -> None:

@@ -7,7 +7,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch as th
-from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from sb3_contrib.common.recurrent.policies import (
+    RecurrentActorCriticCnnPolicy,
+    RecurrentActorCriticPolicy,
+    RecurrentMultiInputActorCriticPolicy,
+)
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
@@ -39,7 +43,30 @@ class Layers(BaseFeaturesExtractor):
         return found
 
 
-class SharedLstmPolicy(RecurrentActorCriticPolicy):
+class MlpLstmPolicy(RecurrentActorCriticPolicy):
+    """sb3-contrib's; what ``save`` writes holds the LSTM's sizes, too, so that ``load`` builds the same policy."""
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        layers, _, units = self.lstm_hidden_state_shape
+        return {
+            **super()._get_constructor_parameters(),
+            "lstm_hidden_size": units,
+            "n_lstm_layers": layers,
+            "shared_lstm": self.shared_lstm,
+            "enable_critic_lstm": self.enable_critic_lstm,
+            "lstm_kwargs": self.lstm_kwargs,
+        }
+
+
+class CnnLstmPolicy(MlpLstmPolicy, RecurrentActorCriticCnnPolicy):
+    """The same for pictures."""
+
+
+class MultiInputLstmPolicy(MlpLstmPolicy, RecurrentMultiInputActorCriticPolicy):
+    """The same for dictionaries."""
+
+
+class SharedLstmPolicy(MlpLstmPolicy):
     """sb3-contrib's shared LSTM, but the critic's gradient reaches it, as in Stable-Baselines 2.
 
     :param before_lstm: units of the layers before the LSTM

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sb3_contrib import RecurrentPPO as PlainRecurrentPPO
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
 from rlexp.algos.base import ValidatedAlgorithm, reject_reset_result
-from rlexp.algos.recurrent_ppo.policies import SharedLstmPolicy
+from rlexp.algos.recurrent_ppo.policies import (
+    CnnLstmPolicy,
+    MlpLstmPolicy,
+    MultiInputLstmPolicy,
+    SharedLstmPolicy,
+)
 from rlexp.errors import UsageError
 
 
@@ -23,6 +29,12 @@ class RecurrentPPO(ValidatedAlgorithm, PlainRecurrentPPO):
     :param words: as in sb3-contrib
     :raises UsageError: when one of these is asked for and the LSTM is not shared, or observations are no vector
     """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpLstmPolicy": MlpLstmPolicy,
+        "CnnLstmPolicy": CnnLstmPolicy,
+        "MultiInputLstmPolicy": MultiInputLstmPolicy,
+    }
 
     def __init__(
         self,
