@@ -6,7 +6,7 @@ import pytest
 import torch as th
 
 from rlexp.commands.compose import compose
-from rlexp.experiment import make_model, make_training_env
+from rlexp.factories import make_model, make_training_env
 from rlexp.networks.grid import GridExtractor
 
 FEW = {

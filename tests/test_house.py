@@ -21,11 +21,14 @@ def test_nothing_is_unpickled() -> None:
     risky = re.compile(
         r"\bpickle\.load|\bcloudpickle\b|allow_pickle=True|weights_only=False|yaml\.unsafe_load"
     )
+    in_memory = (
+        "pickle.loads(pickle.dumps("  # asks whether an object of ours can be copied; nothing is read back
+    )
     found = [
         f"{path.name}: {line}"
         for path in _SOURCES
         for line in path.read_text().splitlines()
-        if risky.search(line)
+        if risky.search(line.replace(in_memory, ""))
     ]
     assert not found
 

@@ -46,7 +46,7 @@ def _builds_without(hydra: Hydra, overrides: Sequence[str], word: str) -> bool:
 
 
 def _build(cfg: DictConfig) -> None:
-    from rlexp.experiment import make_model, make_training_env
+    from rlexp.factories import make_model, make_training_env
 
     one = cfg.copy()
     one.hardware.n_envs, one.hardware.vec_env, one.hardware.device = 1, "dummy", "cpu"

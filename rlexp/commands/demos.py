@@ -181,7 +181,7 @@ def _check_writable(path: Path) -> None:
 def _record(options: Options, cfg: DictConfig, path: Path, argv: list[str]) -> str:
     from rlexp import recording
     from rlexp.buffers import demonstrations as demos
-    from rlexp.experiment import is_masked, make_task
+    from rlexp.factories import is_masked, make_task
 
     expert: dict[str, Any]
     model = None

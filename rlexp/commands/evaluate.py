@@ -115,7 +115,7 @@ def _override(cfg: DictConfig, words: list[str]) -> None:
 
 
 def _evaluate(cfg: DictConfig, folder: Path) -> dict[str, object]:
-    from rlexp.experiment import make_evaluator
+    from rlexp.factories import make_evaluator
 
     if cfg.evaluation.episodes < 1:
         raise UsageError("evaluation.episodes: 0 given, must be at least 1")
@@ -134,7 +134,7 @@ def load_trained(cfg: DictConfig, folder: Path) -> Any:
 
     from rlexp import registry
     from rlexp.evaluation import load_policy
-    from rlexp.experiment import make_model, make_training_env
+    from rlexp.factories import make_model, make_training_env
 
     th.set_num_threads(cfg.hardware.torch_threads or 1)
     archive = folder / "model.zip"

@@ -20,7 +20,8 @@ from rlexp.buffers import demonstrations
 from rlexp.callbacks import Budget
 from rlexp.commands.compose import compose
 from rlexp.commands.evaluate import load_trained
-from rlexp.experiment import Experiment, make_evaluator
+from rlexp.experiment import Experiment
+from rlexp.factories import make_evaluator
 from rlexp.testing import tasks
 from rlexp.testing.cases import STEPS, Case, require, same, weights
 
