@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -222,7 +223,7 @@ def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = Fals
         return registry.load(spec.target)(**words)
     except Exception as error:  # an environment of somebody's own may raise anything
         first = first_line(error)
-        key = first.split(":")[0]
+        key = re.split("[:=]", first)[0]
         if evaluation and f"{EVALUATION}{key}" in cfg.env:
             raise UsageError(f"env.{EVALUATION}{first}") from error
         if key in words:

@@ -271,3 +271,16 @@ def test_help_shows_options_and_examples(command: str, capfd: pytest.CaptureFixt
     shown = capfd.readouterr().out
     assert f"usage: rlexp {command}" in shown and "examples:\n  rlexp " in shown
     assert all(option in shown for option in options.get(command, []))
+
+
+def test_a_run_is_evaluated_on_a_task_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["algo=random", "env=restaurant", "logger=none", "evaluation.episodes=1"]) == 0
+    (run,) = tmp_path.glob("outputs/runs/restaurant/random/*/seed=0")
+    capfd.readouterr()
+    assert main(["evaluate", str(run), "env.error_rate=2"]) == 2
+    line = capfd.readouterr().err
+    assert line.count("\n") == 1 and "env.error_rate" in line and "2" in line and "Traceback" not in line
+    assert not (run / "evaluated.jsonl").exists()
