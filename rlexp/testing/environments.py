@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import gymnasium
@@ -72,7 +72,8 @@ def _values(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pickled(env: Any) -> Any:
-    return pickle.loads(pickle.dumps(env))
+    # As processes of vectorised environments exchange them; nothing is read from a file.
+    return ForkingPickler.loads(ForkingPickler.dumps(env))
 
 
 def _says_what_to_do(env: Any, how: str, duplicate: Callable[[Any], Any]) -> None:
