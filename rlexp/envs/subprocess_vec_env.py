@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing as mp
 import os
-import pickle
 import signal
 import threading
 import time
@@ -13,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import gymnasium
@@ -182,7 +182,7 @@ def _end_with_parent() -> None:
 
 def _sendable(error: Exception) -> Exception:
     try:
-        again = pickle.loads(pickle.dumps(error))
+        again = ForkingPickler.loads(ForkingPickler.dumps(error))  # as the pipe will
         if type(again) is type(error):
             return error
     except Exception:
