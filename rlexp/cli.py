@@ -98,11 +98,11 @@ def _help() -> str:
     lines = [
         "rlexp: a command-line experiment runner for reinforcement-learning research",
         "",
-        "  rlexp algo=lcpo env=restaurant                   train one run; again: goes on, or says it is finished",
-        "  rlexp algo=lcpo env=restaurant seed=3 force=true train it anew",
-        "  rlexp -m algo=ppo,lcpo seed=0-4                  many runs; hydra/launcher=joblib runs them side by side",
+        "  rlexp algo=lcpo env=restaurant               train one run; run again to resume",
+        "  rlexp algo=lcpo env=restaurant force=true    train it once more",
+        "  rlexp -m algo=ppo,lcpo seed=0-4              many runs; hydra/launcher=joblib runs them side by side",
         "  rlexp algo=ppo env=gym env.id=CartPole-v1 total_timesteps=50000",
-        "  rlexp algo=lcpo --cfg job                        show every setting, train nothing",
+        "  rlexp algo=lcpo --cfg job                    show every setting, train nothing",
         "",
         "Commands (rlexp COMMAND --help lists the options of each)",
         *(f"  {verb:10} {what}" for verb, what in VERBS.items()),
@@ -117,7 +117,7 @@ def _help() -> str:
         "",
         "Any key of the config can be set: algo.learning_rate=3e-4 total_episodes=2000 evaluation.episodes=100",
         'Tab completion: eval "$(rlexp -sc install=bash)"    Hydra\'s own flags: rlexp --hydra-help',
-        "A clear line and exit code 2 answer what cannot be done; RLEXP_TRACEBACK=1 shows the whole traceback.",
+        "An invalid command prints one line and exits with code 2; RLEXP_TRACEBACK=1 shows the whole traceback.",
     ]
     return "\n".join(lines)
 

@@ -1,0 +1,213 @@
+"""Every command that README, help texts, docstrings, YAML headers and messages print does what they say.
+
+A command is executed as it is printed, in one folder that all of them share, with these cuts:
+
+* placeholders (``RUN``, ``DIR``, ``NAME``, ``FILE``, ``...``) stand for a run and a multirun that are trained first;
+* budgets: ``CUT`` is appended to what trains, ``--dry-run`` to sweeps, ``SHORT`` to what measures;
+* a sweep is planned with its first twelve rows; what a row composes to is kept for the report on it;
+* ``rlexp report cliffwalk`` measures chains of three states; a run on Ray is validated, not started;
+* ``make`` only says what it would do (``make -n``).
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlexp.cli import VERBS, main
+from rlexp.commands import compose as composing
+from rlexp.commands import sweep_plan
+from rlexp.reports import sweep_file
+
+TOP = Path(__file__).parents[1]
+DOCUMENTS = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").glob("**/*.md"))]
+YAML = [*sorted((TOP / "conf").glob("**/*.yaml")), *sorted((TOP / "sweeps").glob("*.yaml"))]
+SOURCES = sorted((TOP / "rlexp").glob("**/*.py"))
+
+CUT = ("total_timesteps=20", "total_episodes=1", "evaluation.episodes=1", "evaluation.n_envs=1")
+SHORT = {
+    "demos": ["episodes=1", "force=true"],
+    "evaluate": ["evaluation.episodes=1"],
+    "restaurant_fidelity": ["tables=1", "dialogues=2"],
+    "datacenter_fidelity": ["days=1"],
+}
+# What stands for a value of the reader's own; the order matters.
+PLACEHOLDERS = (
+    (r"\[[^\]]*\]", ""),  # may be left out
+    (r"\bCOMMAND\b", "sweep"),
+    (r"expert=bot\|RUN", "expert=bot"),
+    (r"outputs/runs/[^ ]*(\.\.\.|<variant>/seed=\d+)", "RUN"),
+    (r"outputs/multirun/\.\.\.", "DIR"),
+    (r"\balgo=\.\.\.", "algo=random"),
+    (r"\benv=\.\.\.", "env=unlock_pickup"),
+    (r"\bepisodes=\.\.\.", "episodes=1"),
+    (r"\boutput_dir=\.\.\.", "output_dir=outputs"),
+    (r"\bNAME\b", "table1"),
+)
+# Parts of sentences, not commands: the name of a command, or of the program.
+NAMES = {*(f"rlexp {verb}" for verb in VERBS if verb not in ("list", "sweep", "report")), "rlexp -m", "rlexp"}
+
+
+def printed() -> dict[str, str]:
+    """Commands, and where each is printed."""
+    found: dict[str, str] = {}
+    for where, text in texts():
+        for command in re.split(r"\s*(?:;|&&)\s*", " ".join(text.split())):
+            for pattern, replacement in PLACEHOLDERS:
+                command = re.sub(pattern, replacement, command)
+            command = " ".join(command.removeprefix(".venv/bin/").rstrip(".,:").split())
+            if command.startswith(("rlexp ", "make ")) and command not in NAMES:
+                found.setdefault(command, where)
+    return found
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for path in DOCUMENTS:
+        yield from in_markdown(path)
+    for path in YAML:
+        yield from in_comments(path)
+    for path in SOURCES:
+        yield from in_source(path)
+    for name in ("", *VERBS):
+        for command in re.findall(r"(rlexp [^\n\"]+?)(?=\s{2,}|\n|\"|\)| lists )", help_of(name) + "\n"):
+            if not command.startswith("rlexp train ["):
+                yield " ".join(f"rlexp {name} --help".split()), command
+
+
+def in_markdown(path: Path) -> Iterator[tuple[str, str]]:
+    text = path.read_text(encoding="utf-8")
+    for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
+        for line in block.splitlines():
+            yield path.name, line.split(" #")[0]
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    for span in re.findall(r"`([^`]+)`", prose):
+        yield path.name, span
+
+
+def in_comments(path: Path) -> Iterator[tuple[str, str]]:
+    comments = "\n".join(re.findall(r"#\s*(.*)", path.read_text(encoding="utf-8")))
+    for span in re.findall(r"`([^`]+)`", comments):
+        yield path.name, span
+    for line in re.sub(r"`[^`]+`", "", comments).splitlines():
+        command = re.search(r"(?:^|: )(rlexp \S+=.*|rlexp list \w+)$", line)
+        if command:
+            yield path.name, command[1]
+
+
+def in_source(path: Path) -> Iterator[tuple[str, str]]:
+    source, where = path.read_text(encoding="utf-8"), str(path.relative_to(TOP))
+    for span in re.findall(r"``(rlexp [^`]+)``", source):
+        yield where, span
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for command in re.findall(r"e\.g\. (rlexp [^\n]+)", node.value):
+                yield where, command
+
+
+def help_of(name: str) -> str:
+    import importlib
+
+    from rlexp import cli
+
+    if not name:
+        return cli._help()
+    return str(importlib.import_module(f"rlexp.commands.{name}").parser().epilog)
+
+
+COMMANDS = printed()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The folder in which all of them are typed, and what is in it."""
+    folder = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("WANDB_MODE", "disabled")
+        cartpole = ["algo=ppo", "env=gym", "env.id=CartPole-v1", "algo.n_steps=16", "algo.batch_size=16"]
+        assert main([*cartpole, "logger=none", *CUT]) == 0
+        (run,) = folder.glob("outputs/runs/gym-CartPole-v1/ppo/*/seed=0")
+        assert main(["-m", "algo=random", "env=restaurant", "seed=0,1", "logger=none", *CUT]) == 0
+        (multirun,) = folder.glob("outputs/multirun/*")
+        compose = functools.cache(lambda words: composing.compose(words))
+        patch.setattr(sweep_plan, "_compose", lambda words: compose(tuple(words)).copy())
+        yield {"RUN": str(run), "DIR": str(multirun)}
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("rlexp ")])
+def test_does_what_it_says(
+    shared: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    command: str,
+) -> None:
+    for name, path in shared.items():
+        command = re.sub(rf"\b{name}\b", path, command)
+    code = main(prepared(shlex.split(command)[1:], monkeypatch))
+    shown = capfd.readouterr()
+    assert code == (1 if "--strict" in command else 0), f"{COMMANDS.get(command)}: {shown.err or shown.out}"
+
+
+def prepared(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The arguments with budgets cut."""
+    command = arguments[0] if arguments and arguments[0] in VERBS else "train"
+    if any(option in arguments for option in ("--help", "--version", "--hydra-help", "-sc", "--cfg")):
+        return arguments
+    if command == "train" and arguments:
+        if "hardware=ray" in arguments:
+            from rlexp.commands import train
+
+            monkeypatch.setattr(train, "_run_one", lambda *_: 0)
+        cut = [*CUT, *([] if any(word.startswith("logger") for word in arguments) else ["logger=none"])]
+        return [*arguments, *cut]
+    if command == "sweep" and len(arguments) > 1:
+        load = sweep_file.load
+        monkeypatch.setattr(sweep_file, "load", lambda name: first_rows(load(name)))
+        return [*arguments, *([] if "--dry-run" in arguments else ["--dry-run"])]
+    if arguments[:2] == ["report", "cliffwalk"]:
+        from rlexp.reports import cliffwalk
+
+        measure = cliffwalk.report
+        monkeypatch.setattr(cliffwalk, "report", lambda folder: measure(folder, n_states=3, seeds=2))
+    short = SHORT.get(command, []) + (SHORT.get(arguments[1], []) if len(arguments) > 1 else [])
+    return [*arguments, *short]
+
+
+def first_rows(sweep: sweep_file.Sweep) -> sweep_file.Sweep:
+    return dataclasses.replace(sweep, rows=sweep.rows[:12])
+
+
+def test_make_knows_every_target_that_is_named() -> None:
+    targets = sorted(
+        {word for command in COMMANDS if command.startswith("make ") for word in command.split()[1:]}
+    )
+    assert len(targets) > 15
+    result = subprocess.run(["make", "-n", *targets], cwd=TOP, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for path in (*DOCUMENTS, *YAML, *SOURCES):
+        for extra in re.findall(r"rlexp\[([\w,]+)\]", path.read_text(encoding="utf-8")):
+            assert set(extra.split(",")) <= set(project["optional-dependencies"]), path
+
+
+def test_the_commands_are_found() -> None:
+    """The test above is only as good as what is found."""
+    assert "rlexp -m algo=ppo,lcpo seed=0-4 hydra/launcher=joblib" in COMMANDS
+    assert "rlexp acer" not in COMMANDS and len(COMMANDS) > 60
+
+
+if __name__ == "__main__":  # lists them
+    sys.stdout.write("\n".join(f"{where:40} {command}" for command, where in COMMANDS.items()) + "\n")
