@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
 import zipfile
 from pathlib import Path
 from typing import IO, Any
@@ -81,7 +82,9 @@ def _tensors(content: bytes, device: str) -> dict[str, th.Tensor]:
     file = io.BytesIO(content)
     _archive(file)
     file.seek(0)
-    found = th.load(file, map_location="cpu" if device == "auto" else device, weights_only=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of an odd pickle before it refuses it
+        found = th.load(file, map_location="cpu" if device == "auto" else device, weights_only=True)
     if not isinstance(found, dict) or not all(isinstance(value, th.Tensor) for value in found.values()):
         raise ValueError("no tensors by name")
     return found

@@ -67,6 +67,7 @@ def main(argv: list[str]) -> int:
     overrides = [multirun.shell_safe(word) for word in args.overrides]
     with composing.hydra_app([args.config_dir] if args.config_dir else []) as hydra:
         if args.hydra_help:
+            args.overrides = []  # Hydra composes them without our config, which cannot succeed
             hydra.hydra_help(composing.CONFIG_NAME, parser(), args)
             return 0
         if args.shell_completion:

@@ -284,3 +284,8 @@ def test_a_run_is_evaluated_on_a_task_that_there_is(
     line = capfd.readouterr().err
     assert line.count("\n") == 1 and "env.error_rate" in line and "2" in line and "Traceback" not in line
     assert not (run / "evaluated.jsonl").exists()
+
+
+def test_hydras_own_help_beside_overrides(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([*PPO, "--hydra-help"]) == 0
+    assert "--multirun" in capfd.readouterr().out

@@ -104,6 +104,15 @@ def _inner_bomb(members: dict[str, bytes]) -> None:
     members["policy.pth"] = file.getvalue()
 
 
+def _pickled_by_hand(members: dict[str, bytes]) -> None:
+    """As torch's archives are, but with a protocol of which torch warns."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps(_Evil(), protocol=4))
+        archive.writestr("archive/version", "3\n")
+    members["policy.pth"] = file.getvalue()
+
+
 def _lie_about_sizes(path: Path) -> None:
     content = bytearray(path.read_bytes())
     entry = content.rfind(b"PK\x01\x02")
@@ -134,6 +143,7 @@ ARCHIVES: dict[str, Callable[[Path], Any]] = {
     "attributes deep": lambda path: _rezip(path, lambda members: members.update(data=b"[" * 99999)),
     "leaves the folder": lambda path: _rezip(path, lambda m: m.update({"../../evil.pth": m["policy.pth"]})),
     "pickled weights": lambda path: _rezip(path, lambda m: m.update({"policy.pth": pickle.dumps(_Evil())})),
+    "pickled by hand": lambda path: _rezip(path, _pickled_by_hand),
     "code in weights": _policy(lambda state: {**state, "x": _Evil()}),
     "weights a list": _policy(lambda state: [1, 2]),
     "weights numbers": _policy(lambda state: dict.fromkeys(state, 1.0)),
@@ -151,11 +161,14 @@ def test_damaged_weights(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ARCHIVES[name](run / "model.zip")
+    recwarn.clear()
     line = Answer(capsys, "evaluate", str(run), "evaluation.episodes=1").is_one_line()
     assert "model.zip" in line
+    assert not [warning for warning in recwarn if "pickle" in str(warning.message)], "more than one line"
     assert not (tmp_path / "executed").exists()
     if name in ("bomb", "truncated"):
         Answer(capsys, "demos", f"expert={run}", "episodes=1", "output=x.npz").is_one_line()
