@@ -87,6 +87,8 @@ class Experiment:
                 with contextlib.suppress(OSError):  # the disk is full; what failed is told all the same
                     self._end("failed", error=told(error), traceback=traceback.format_exc())
                     self.has_traceback = True
+                if isinstance(error, SystemExit):  # an environment's own; it must not decide our exit code
+                    raise RuntimeError(told(error)) from error
                 raise
             self._end("finished", evaluation=final)
         stopping.raise_if_requested()

@@ -91,6 +91,7 @@ def test_a_bad_row_is_never_stored_and_the_mended_run_resumes(
     [
         ("raise", 5, "dummy", "ArithmeticError: the pole went through the floor", "step 5 (step 5 of"),
         ("raise", 5, "subproc", "ArithmeticError: the pole went through the floor", "step 5 (step 5 of"),
+        ("sys.exit", 5, "dummy", "SystemExit: 3", "step 5 (step 5 of"),
         ("raise odd", 0, "dummy", "OddError: no door between kitchen and hall", "step 0 (in reset)"),
         ("raise odd", 0, "subproc", "OddError: no door between kitchen and hall", "step 0 (in reset)"),
         ("close raise", 0, "dummy", "OSError: the simulator's socket is gone", "in close"),

@@ -62,7 +62,7 @@ class ValidateOutputs(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._began = self._steps
         try:
             result = self.env.reset(seed=seed, options=options)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._note(error, self._where("in reset"))
             raise
         if not isinstance(result, tuple) or len(result) != 2:
@@ -78,7 +78,7 @@ class ValidateOutputs(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._steps += 1
         try:
             result = self.env.step(action)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._note(error, self._where())
             raise
         if not isinstance(result, tuple) or len(result) != 5:
@@ -143,7 +143,7 @@ class ValidateOutputs(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._failed = True
         return InvalidEnvOutput(f"{self._where(moment)}: {problem}")
 
-    def _note(self, error: Exception, where: str) -> None:
+    def _note(self, error: BaseException, where: str) -> None:
         self._failed = True
         error.add_note(where)
 

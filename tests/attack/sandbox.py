@@ -178,11 +178,12 @@ def _child(
 
 
 def _leave() -> None:
-    """Do what the interpreter does at its end: children of multiprocessing, exit handlers."""
+    """Do what the interpreter does at its end: threads and pools of processes first, then exit handlers."""
     import atexit
 
-    with contextlib.suppress(Exception):
-        atexit._run_exitfuncs()
+    for end in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
+        with contextlib.suppress(Exception):
+            end()
 
 
 def _note_connections(notes: Path) -> None:
