@@ -185,6 +185,7 @@ class Faulty(gymnasium.Env[Any, Any]):
         if self.fault == "raise odd":
             raise OddError("kitchen", "hall")
         if self.fault == "hang":
+            Path("hanging").touch()
             time.sleep(3600)
         if self.fault == "exit":
             os._exit(7)

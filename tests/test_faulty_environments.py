@@ -144,7 +144,7 @@ def test_evaluation(here: Path, capsys: pytest.CaptureFixture[str], fault: str) 
         json.dumps(row, allow_nan=False)
 
 
-def test_processes_that_hang_or_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_hang_or_cannot_be_built(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess_vec_env, "_PATIENCE", 0.5)
     envs = SubprocessVecEnv([lambda: Faulty("hang", at=1), lambda: Faulty("raise", at=1)])
     envs.reset()

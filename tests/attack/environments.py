@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import signal
@@ -112,19 +114,20 @@ def cases(seed: int) -> list[Case]:
     return found
 
 
-def _interrupt(child: int) -> None:
+def _interrupt(folder: Path, child: int) -> None:
     """Send SIGTERM when the environment hangs; a second one, as an impatient person would, later."""
-    for pause in (8.0, 6.0):
+    until = time.monotonic() + SECONDS
+    while not (folder / "hanging").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    for pause in (1.0, 6.0):
         time.sleep(pause)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGTERM)
-        except ProcessLookupError:
-            return
 
 
 def attack(case: Case, folder: Path) -> judge.Verdict:
     """Train on a faulty environment."""
-    at = _interrupt if case.interrupted else None
+    at = functools.partial(_interrupt, folder) if case.interrupted else None
     result = sandbox.run(case.argv, folder, SECONDS, at=at)
     broken = judge.judge(
         result, (143,) if case.interrupted else (1, 2) if case.fault == "close raise" else (1,)
