@@ -29,11 +29,12 @@ def one_line(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST * 2 // 3]} ... {text[-_LONGEST // 4 :]}"
 
 
-def console(width: int | None = _WIDE, soft_wrap: bool = False) -> Console:
+def console(width: int | None = _WIDE, soft_wrap: bool = False, quiet: bool = False) -> Console:
     """Return a console that shows texts as they are: no markup, no emoji, and :func:`inert`.
 
     :param width: columns where there is no terminal; None: what rich takes then
     :param soft_wrap: leave long lines to the terminal
+    :param quiet: print nothing at all
     """
     from rich.console import Console
     from rich.text import Text
@@ -42,9 +43,11 @@ def console(width: int | None = _WIDE, soft_wrap: bool = False) -> Console:
         def render_str(self, text: str, **more: Any) -> Text:
             return super().render_str(inert(text), **more)
 
-    found = Inert(highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap)
+    found = Inert(highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap, quiet=quiet)
     if not found.is_terminal:
-        found = Inert(highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap, width=width)
+        found = Inert(
+            highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap, quiet=quiet, width=width
+        )
     return found
 
 

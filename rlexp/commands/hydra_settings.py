@@ -49,6 +49,11 @@ def check(hydra: DictConfig) -> None:
             raise UsageError(
                 f"{key}: '{target}' given, only plugins of Hydra (hydra_plugins.*) can be called"
             )
+    backend = OmegaConf.select(hydra, "launcher.backend")
+    if backend not in (None, "loky"):
+        raise UsageError(
+            f"hydra.launcher.backend: '{backend}' given, Hydra's joblib launcher knows loky alone"
+        )
     jobs = OmegaConf.select(hydra, "launcher.n_jobs")
     if jobs == 0:
         raise UsageError(

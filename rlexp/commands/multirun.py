@@ -11,7 +11,6 @@ import contextlib
 import itertools
 import math
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,8 +99,8 @@ def launch(hydra: Hydra, runs: Sequence[Sequence[str]], task: Callable[[DictConf
         return cfg
 
     folder = Path(str(OmegaConf.select(compose(()), "hydra.sweep.dir"))).absolute()
-    is_new = not folder.exists()
     check_writable(folder, "hydra.sweep.dir")
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
     cfg = compose(
         ["hydra.mode=MULTIRUN", f"hydra.sweep.dir='{quoted}'"]
@@ -120,7 +119,8 @@ def launch(hydra: Hydra, runs: Sequence[Sequence[str]], task: Callable[[DictConf
     except Exception as error:
         if (folder / RUNS).exists():
             raise
-        if is_new:
-            shutil.rmtree(folder, ignore_errors=True)
+        for parent in missing:
+            with contextlib.suppress(OSError):  # somebody else may have put something there meanwhile
+                parent.rmdir()
         raise UsageError(f"hydra/launcher: cannot start the runs: {first_line(error)}") from error
     return folder

@@ -13,9 +13,8 @@ from typing import Any
 from unittest import mock
 
 from omegaconf import DictConfig
-from rich.console import Console
 
-from rlexp import checkpoint, record
+from rlexp import checkpoint, record, terminal
 from rlexp.buffers import demonstrations
 from rlexp.callbacks import Budget
 from rlexp.commands.compose import compose
@@ -111,7 +110,7 @@ def _measures_what_it_saves(cfg: DictConfig, folder: Path) -> None:
 
 def _run(cfg: DictConfig, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    Experiment(cfg, folder, {"overrides": [], "choices": {}}, Console(quiet=True)).run()
+    Experiment(cfg, folder, {"overrides": [], "choices": {}}, terminal.console(quiet=True)).run()
 
 
 def _stopped(cfg: DictConfig, folder: Path, how: Callable[[], None]) -> None:

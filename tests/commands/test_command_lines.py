@@ -50,6 +50,12 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("-m", *PPO, "seed=0-9999999999"), ("seed", "10,000")),
     (("-m", *PPO, "seed=0-99", "algo.gamma=range(0.1,0.9,0.001)"), ("algo.gamma", "10,000")),
     (("-m", *PPO, "hydra/launcher=joblib", "hydra.launcher.n_jobs=0"), ("hydra.launcher.n_jobs", "0")),
+    (
+        ("-m", *PPO, "hydra/launcher=joblib", "hydra.launcher.backend=nope"),
+        ("hydra.launcher.backend", "loky"),
+    ),
+    (("-m", *PPO, "hydra/launcher=joblib", "hydra.launcher.batch_size=0"), ("hydra/launcher", "batch_size")),
+    (("-m", *PPO, f"hydra.sweep.dir={'a' * 300}"), ("hydra.sweep.dir", "too long")),
     (("-m", *PPO, "seed=0,1", "hydra.launcher._target_=os.system"), ("hydra.launcher", "os.system")),
     (("-m", *PPO, "seed=0,1", "hydra.sweeper._target_=foo.bar"), ("hydra.sweeper", "foo.bar")),
     (("-m", *PPO, "+hydra.callbacks.a._target_=os.system"), ("hydra.callbacks.a", "os.system")),
