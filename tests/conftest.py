@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # a job in the background: its children would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Rlexp = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -27,6 +34,16 @@ CARTPOLE = (
 def environment() -> dict[str, str]:
     """One thread each: tests run side by side."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "WANDB_SILENT": "true", "COLUMNS": "200"}
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """Hydra configures the root logger; in a test its handlers write to a stream that ends with the test."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

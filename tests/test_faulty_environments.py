@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,12 @@ def test_evaluation(here: Path, capsys: pytest.CaptureFixture[str], fault: str) 
 
 def test_processes_that_hang_or_cannot_be_built(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess_vec_env, "_PATIENCE", 0.5)
-    envs = SubprocessVecEnv([lambda: Faulty("hang", at=1), lambda: Faulty("raise", at=1)])
+
+    def hangs() -> Faulty:
+        os.chdir(here)  # the server that processes are forked from stays where it was started
+        return Faulty("hang", at=1)
+
+    envs = SubprocessVecEnv([hangs, lambda: Faulty("raise", at=1)])
     envs.reset()
     envs.step_async(np.array([0, 0]))
     since = time.monotonic()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch as th
+from sb3_contrib import RecurrentPPO as PlainRecurrentPPO
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
-from sb3_contrib.ppo_recurrent import MlpLstmPolicy
 
 from rlexp.algos.recurrent_ppo import RecurrentPPO
 from rlexp.algos.recurrent_ppo.policies import SharedLstmPolicy
@@ -96,8 +96,10 @@ def test_acting_step_by_step_is_the_sequence() -> None:
 
 
 def test_without_its_words_it_is_the_plain_one() -> None:
-    plain = RecurrentPPO("MlpLstmPolicy", vec(Wander), n_steps=16, batch_size=16, seed=0, device="cpu")
-    assert type(plain.policy) is MlpLstmPolicy
+    options: Any = {"n_steps": 16, "batch_size": 16, "seed": 0, "device": "cpu"}
+    ours = RecurrentPPO("MlpLstmPolicy", vec(Wander), **options).learn(48).policy.state_dict()
+    theirs = PlainRecurrentPPO("MlpLstmPolicy", vec(Wander), **options).learn(48).policy.state_dict()
+    assert list(ours) == list(theirs) and all(th.equal(ours[name], theirs[name]) for name in theirs)
     shared = build(layer_norm=False)
     assert type(shared.policy) is SharedLstmPolicy and isinstance(shared.policy.lstm_actor, th.nn.LSTM)
     shared.learn(32)
