@@ -83,13 +83,14 @@ def compose(overrides: Sequence[str], config_dirs: Iterable[str] = ()) -> DictCo
 
     :raises UsageError: in one line, when the words cannot be run
     """
-    from rlexp.commands.diagnose import explain
+    from rlexp.commands.diagnose import check_choices, explain
 
     with hydra_app(config_dirs) as hydra:
         try:
             cfg = compose_with(hydra, overrides)
         except Exception as error:
             raise explain(error, hydra, overrides) from error
+        check_choices(hydra, overrides)
     return checked(cfg)
 
 

@@ -92,10 +92,24 @@ def _options(hydra: Hydra, group: str) -> list[str]:
     )
 
 
+def check_choices(hydra: Hydra, overrides: Sequence[str]) -> None:
+    """Refuse a choice that there is not; Hydra passes over it where the group is optional (``experiment=typo``).
+
+    :param overrides: of one run
+    :raises UsageError: naming the group
+    """
+    for override in map(parse, overrides):
+        if not override.is_delete() and _is_group(hydra, override):
+            problem = _group_problem(hydra, override)
+            if problem:
+                raise UsageError(problem)
+
+
 def _group_problem(hydra: Hydra, override: Override) -> str | None:
     group, value = override.key_or_group, override.value()
-    options = _options(hydra, group)
-    if value is None or str(value) in options:
+    folder, slash, _ = str(value).rpartition("/")
+    options = [f"{folder}{slash}{option}" for option in _options(hydra, f"{group}/{folder}".rstrip("/"))]
+    if value is None or str(value) in options or "${" in str(value):
         return None
     allowed = ", ".join(options) or "none yet"
     return f"{group}: there is no {group} '{value}'; there are {allowed}{did_you_mean(str(value), options)}"

@@ -16,7 +16,7 @@ from rlexp import record, registry
 from rlexp.commands import compose as composing
 from rlexp.commands import hydra_settings
 from rlexp.commands.build_check import check_build
-from rlexp.commands.diagnose import explain, first_line
+from rlexp.commands.diagnose import check_choices, explain, first_line
 from rlexp.commands.messages import finished_line
 from rlexp.config import paths
 from rlexp.config.task import EVALUATION, task_options
@@ -58,6 +58,7 @@ def _validate(hydra: Hydra, overrides: Sequence[str], built: set[str]) -> Valida
         cfg = composing.compose_with(hydra, overrides)
     except Exception as error:
         raise explain(error, hydra, overrides) from error
+    check_choices(hydra, overrides)
     hydra_settings.check(cfg.hydra)
     cfg = composing.checked(cfg)
     folder = paths.run_dir(cfg)

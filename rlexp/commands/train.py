@@ -17,7 +17,7 @@ from rlexp import record, stopping, terminal
 from rlexp.commands import complete, multirun, preflight, workers
 from rlexp.commands import compose as composing
 from rlexp.commands.arguments import Parser
-from rlexp.commands.diagnose import explain, first_line
+from rlexp.commands.diagnose import check_choices, explain, first_line
 from rlexp.commands.messages import finished_line, short, summary
 from rlexp.config import paths
 from rlexp.errors import RunFailed, UsageError, did_you_mean, told
@@ -104,6 +104,7 @@ def _check_flags(args: argparse.Namespace) -> None:
 
 
 def _show(hydra: Any, args: argparse.Namespace, overrides: list[str]) -> int:
+    check_choices(hydra, overrides)
     try:
         cfg = composing.compose_with(hydra, overrides)
     except Exception as error:

@@ -139,7 +139,8 @@ def _values(generator: random.Random) -> Iterator[Case]:
 
 
 def _misspelt(word: str, generator: random.Random) -> Iterator[str]:
-    place = generator.randrange(1, len(word))
+    places = [place for place in range(1, len(word)) if word[place] != word[place - 1]]  # a swap changes it
+    place = generator.choice(places)
     yield word[:place] + word[place + 1 :]
     yield word[: place - 1] + word[place] + word[place - 1] + word[place + 1 :]
     yield word.upper()
