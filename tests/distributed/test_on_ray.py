@@ -132,10 +132,12 @@ def test_whatever_is_killed_is_told_and_nothing_is_left(tmp_path: Path, victim: 
     if victim == "driver":
         assert record.status(path, entry) == "dead"
     else:
-        assert run.returncode == 1 and "failed: " in said and entry["status"] == "failed", said
-        if victim == "gcs_server":  # without a raylet Ray's own error may come before ours
+        assert run.returncode == 1
+        if victim == "raylet" and "Raylet is terminated" in said:  # Ray ended this process before we could
+            assert record.status(path, entry) == "dead"
+        else:
             assert f"Ray has ended during the run ({victim} is gone)" in said
-            assert f"{victim} is gone" in entry["error"]
+            assert entry["status"] == "failed" and f"{victim} is gone" in entry["error"]
 
 
 def test_serial_training_knows_nothing_of_ray(tmp_path: Path) -> None:
