@@ -13,30 +13,28 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_EXPORTS = {
-    "A2C": "rlexp.algos.a2c",
-    "ACER": "rlexp.algos.acer",
-    "BC": "rlexp.algos.bc",
-    "DQN": "rlexp.algos.dqn",
-    "DQfD": "rlexp.algos.dqfd",
-    "LCPO": "rlexp.algos.lcpo",
-    "MaskableACER": "rlexp.algos.acer",
-    "MaskableLCPO": "rlexp.algos.lcpo",
-    "R2D2": "rlexp.algos.r2d2",
-    "R2D3": "rlexp.algos.r2d3",
-    "RecurrentPPO": "rlexp.algos.recurrent_ppo",
-    "SACLSTM": "rlexp.algos.sac_lstm",
-    "SLAC": "rlexp.algos.slac",
-    "TAM": "rlexp.algos.tam",
-}
 
-__all__ = ["__version__", *sorted(_EXPORTS)]
+def _algorithms() -> dict[str, str]:
+    """Return where the class of each built-in algorithm is, by its name."""
+    from rlexp.registry import algos
+
+    specs = [spec for spec in algos().values() if spec.trains]
+    targets = [target for spec in specs for target in (spec.target, spec.masked_target) if target is not None]
+    return {target.partition(":")[2]: target for target in targets if target.startswith(f"{__name__}.algos.")}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return getattr(importlib.import_module(_EXPORTS[name]), name)
-    raise AttributeError(f"module 'rlexp' has no attribute '{name}'")
+    if name == "__all__":
+        return ["__version__", *sorted(_algorithms())]
+    if name[0].isupper() and name in (targets := _algorithms()):
+        from rlexp.registry import load
+
+        return load(targets[name])
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *sorted(_algorithms())]
 
 
 class _WithGymnasium:
@@ -51,13 +49,13 @@ class _WithGymnasium:
 
         def execute_and_register(module: ModuleType) -> None:
             execute(module)
-            importlib.import_module("rlexp.envs")
+            importlib.import_module("rlexp.envs.registration")
 
         spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec
 
 
 if "gymnasium" in sys.modules:
-    importlib.import_module("rlexp.envs")
+    importlib.import_module("rlexp.envs.registration")
 else:
     sys.meta_path.insert(0, _WithGymnasium)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class UsageError(ValueError):
-    """What was typed cannot be done as it stands; the command line prints it in one line and exits with 2."""
+    """An invalid command or setting; the command line prints it in one line and exits with code 2."""
 
 
 class RunFailed(RuntimeError):
@@ -22,19 +22,25 @@ class NonFiniteError(ArithmeticError):
     """A loss, metric or parameter became NaN or infinite."""
 
 
-def told(error: BaseException) -> str:
-    """Return kind, message and notes of an error: ``"ValueError: no such room (environment 0, step 12)"``."""
+def describe(error: BaseException) -> str:
+    """Return kind, message and notes of an error: ``"ValueError: no such file (environment 0, step 12)"``."""
     notes = "; ".join(getattr(error, "__notes__", ()))
     return f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
 
 
-def nearest(word: str, choices: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """Return the choice that looks most like ``word``, or None when nothing is close."""
-    matches = difflib.get_close_matches(word.lower(), list(choices), n=1, cutoff=cutoff)
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its type where it has none."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def nearest(name: str, choices: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """Return the choice that looks most like ``name``, or None when nothing is close."""
+    matches = difflib.get_close_matches(name.lower(), list(choices), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 
-def did_you_mean(word: str, choices: Iterable[str], cutoff: float = 0.5) -> str:
+def did_you_mean(name: str, choices: Iterable[str], cutoff: float = 0.5) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest choice, or an empty string."""
-    match = nearest(word, choices, cutoff)
+    match = nearest(name, choices, cutoff)
     return f"; did you mean '{match}'?" if match else ""

@@ -1,16 +1,20 @@
 """Names to classes: which algorithms and environments there are, and which fit which.
 
-Built-in entries are strings, so that listing them imports neither torch nor gymnasium. Packages from outside add
-their own through the entry-point groups ``rlexp.algos`` and ``rlexp.envs`` (each naming an :class:`AlgoSpec` or
-:class:`EnvSpec`) and bring their YAML through ``rlexp.conf`` (naming a package that holds ``algo/`` and ``env/``).
+Specs name classes by strings, so that listing them imports neither torch nor gymnasium. They are found through the
+entry-point groups ``rlexp.algos`` and ``rlexp.envs``: a point names an :class:`AlgoSpec` or :class:`EnvSpec`, or a
+package of which every sub-package has a ``spec.py`` with ``SPECS``. Packages from outside bring their YAML through
+``rlexp.conf`` (naming a package that holds ``algo/`` and ``env/``).
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from rlexp.errors import UsageError, did_you_mean
@@ -32,6 +36,7 @@ class AlgoSpec:
     :param masked_target: class to use instead where the environment masks actions (``env.masks=true``)
     :param trains: False for reference policies that are only measured
     :param distributed: whether actors of its own can act for it elsewhere, ``hardware=ray``
+    :param config: dataclass of its settings, ``schema/algo/<name>`` for its YAML; None: the YAML names another schema
     :param unsupported: what of Stable-Baselines3 it rejects in one line: ``"VecNormalize"``, ``"net_arch"`` in
         ``policy_kwargs``
     """
@@ -46,6 +51,7 @@ class AlgoSpec:
     trains: bool = True
     distributed: bool = False
     unsupported: tuple[str, ...] = ()
+    config: type | None = None
 
 
 @dataclass(frozen=True)
@@ -60,9 +66,12 @@ class EnvSpec:
     :param controllers: reference controllers that the task brings
     :param metrics: keys of the last ``info`` of an episode to be averaged in logs and evaluations
     :param episode: what an episode is called in messages ("dialogue", "episode", ...)
-    :param periods: whether ``info["period"]`` now and then holds the means of a part of the episode (a month of a year)
+    :param tracker: ``"module:class"`` of what records more from the infos than the ``metrics``; see
+        :class:`rlexp.runs.callbacks.track.Tracker`. None: nothing does
     :param encoder: ``"module:class"`` of the features extractor that reads the task's observations; None: the
         policy's own
+    :param gymnasium_id: id under which a built-in environment is registered with gymnasium; None: not registered
+    :param config: dataclass of its settings, ``schema/env/<name>`` for its YAML; None: the YAML names another schema
     """
 
     name: str
@@ -73,300 +82,63 @@ class EnvSpec:
     controllers: tuple[str, ...] = ()
     metrics: tuple[str, ...] = field(default=())
     episode: str = "episode"
-    periods: bool = False
+    tracker: str | None = None
     encoder: str | None = None
+    gymnasium_id: str | None = None
+    config: type | None = None
 
-
-_ALGOS = (
-    AlgoSpec(
-        "ppo",
-        "stable_baselines3:PPO",
-        "Proximal policy optimisation (Stable-Baselines3; sb3-contrib's MaskablePPO where actions are masked)",
-        actions=("discrete", "continuous"),
-        observations=("vector", "image", "dict"),
-        masked_target="sb3_contrib:MaskablePPO",
-    ),
-    AlgoSpec(
-        "a2c",
-        "rlexp.algos.a2c:A2C",
-        "Advantage actor-critic (Stable-Baselines3)",
-        actions=("discrete", "continuous"),
-        observations=("vector", "image", "dict"),
-    ),
-    AlgoSpec(
-        "sac",
-        "stable_baselines3:SAC",
-        "Soft actor-critic (Stable-Baselines3)",
-        actions=("continuous",),
-        observations=("vector", "image", "dict"),
-    ),
-    AlgoSpec(
-        "recurrent_ppo",
-        "rlexp.algos.recurrent_ppo:RecurrentPPO",
-        "PPO with an LSTM (sb3-contrib), layer-normalised on request",
-        actions=("discrete", "continuous"),
-        observations=("vector", "image", "dict"),
-    ),
-    AlgoSpec(
-        "lcpo",
-        "rlexp.algos.lcpo:LCPO",
-        "Loop-clipping policy optimisation (Wu & Rasmussen 2021)",
-        actions=("discrete",),
-        observations=("vector",),
-        masked_target="rlexp.algos.lcpo:MaskableLCPO",
-    ),
-    AlgoSpec(
-        "tam",
-        "rlexp.algos.tam:TAM",
-        "PPO with a trainable action mask (Wu, Tseng & Rasmussen 2020)",
-        actions=("discrete",),
-        observations=("vector",),
-    ),
-    AlgoSpec(
-        "acer",
-        "rlexp.algos.acer:ACER",
-        "Actor-critic with experience replay (Wang et al. 2017)",
-        actions=("discrete", "continuous"),
-        observations=("vector", "image"),
-        masked_target="rlexp.algos.acer:MaskableACER",
-    ),
-    AlgoSpec(
-        "dqn",
-        "rlexp.algos.dqn:DQN",
-        "Deep Q-network: double, dueling, n-step; uniform, proportional or rank-based replay",
-        actions=("discrete",),
-        observations=("vector", "image", "dict"),
-    ),
-    AlgoSpec(
-        "sac_lstm",
-        "rlexp.algos.sac_lstm:SACLSTM",
-        "Soft actor-critic with LSTMs, for tasks that must be remembered",
-        actions=("continuous",),
-        observations=("vector",),
-        unsupported=("net_arch",),
-    ),
-    AlgoSpec(
-        "dqfd",
-        "rlexp.algos.dqfd:DQfD",
-        "Deep Q-learning from demonstrations (Hester et al. 2018)",
-        actions=("discrete",),
-        observations=("vector", "image", "dict"),
-    ),
-    AlgoSpec(
-        "r2d2",
-        "rlexp.algos.r2d2:R2D2",
-        "Recurrent experience replay: LSTM, stored states, burn-in (Kapturowski et al. 2019)",
-        actions=("discrete",),
-        observations=("vector", "image", "dict"),
-        distributed=True,
-        unsupported=("VecNormalize",),
-    ),
-    AlgoSpec(
-        "r2d3",
-        "rlexp.algos.r2d3:R2D3",
-        "R2D2 with demonstrations in a replay of their own (Paine et al. 2019)",
-        actions=("discrete",),
-        observations=("vector", "image", "dict"),
-        distributed=True,
-        unsupported=("VecNormalize",),
-    ),
-    AlgoSpec(
-        "bc",
-        "rlexp.algos.bc:BC",
-        "Behaviour cloning, with or without a memory",
-        actions=("discrete",),
-        observations=("vector", "image", "dict"),
-    ),
-    AlgoSpec(
-        "slac",
-        "rlexp.algos.slac:SLAC",
-        "Stochastic latent actor-critic (Lee et al. 2020)",
-        actions=("continuous",),
-        observations=("vector",),
-    ),
-    AlgoSpec(
-        "handcrafted",
-        "rlexp.algos.controllers:Controller",
-        "The task's own rule-based policy; nothing is learned",
-        actions=ACTION_KINDS,
-        observations=OBSERVATION_KINDS,
-        controller="handcrafted",
-        masked_target="rlexp.algos.controllers:Controller",
-        trains=False,
-    ),
-    AlgoSpec(
-        "builtin",
-        "rlexp.algos.controllers:Controller",
-        "The plant's own controllers (datacenter); nothing is learned",
-        actions=ACTION_KINDS,
-        observations=OBSERVATION_KINDS,
-        controller="builtin",
-        trains=False,
-    ),
-    AlgoSpec(
-        "constant",
-        "rlexp.algos.controllers:Controller",
-        "The same setpoints all year (datacenter); nothing is learned",
-        actions=ACTION_KINDS,
-        observations=OBSERVATION_KINDS,
-        controller="constant",
-        trains=False,
-    ),
-    AlgoSpec(
-        "pi_fan",
-        "rlexp.algos.controllers:Controller",
-        "Coldest supply air, PI control of the fans (datacenter); nothing is learned",
-        actions=ACTION_KINDS,
-        observations=OBSERVATION_KINDS,
-        controller="pi_fan",
-        trains=False,
-    ),
-    AlgoSpec(
-        "schedule_aware",
-        "rlexp.algos.controllers:Controller",
-        "The same with the server load known beforehand: what memory can gain (datacenter); nothing is learned",
-        actions=ACTION_KINDS,
-        observations=OBSERVATION_KINDS,
-        controller="schedule_aware",
-        trains=False,
-    ),
-    AlgoSpec(
-        "random",
-        "rlexp.algos.controllers:RandomPolicy",
-        "Uniform over the enabled actions; nothing is learned",
-        actions=ACTION_KINDS,
-        observations=OBSERVATION_KINDS,
-        masked_target="rlexp.algos.controllers:RandomPolicy",
-        trains=False,
-    ),
-)
-
-_ENVS = (
-    EnvSpec(
-        "restaurant",
-        "rlexp.envs.restaurant.task:make",
-        "Cambridge-restaurants dialogue task (268 state inputs, 16 summary actions)",
-        actions="discrete",
-        observations="vector",
-        controllers=("handcrafted",),
-        metrics=("turns", "system_turns", "loops"),
-        episode="dialogue",
-    ),
-    EnvSpec(
-        "blind_cliffwalk",
-        "rlexp.envs.blind_cliffwalk.env:make",
-        "Chain of states with one right action each; reward only at its end",
-        actions="discrete",
-        observations="vector",
-    ),
-    EnvSpec(
-        "minatar",
-        "rlexp.envs.minatar:make",
-        "MinAtar, five Atari games on a 10x10 grid: env.game=breakout",
-        actions="discrete",
-        observations="image",
-    ),
-    EnvSpec(
-        "atari",
-        "rlexp.envs.atari:make",
-        "Atari games, 84x84x4: env=pong, qbert, space_invaders, or env.id=",
-        actions="discrete",
-        observations="image",
-    ),
-    EnvSpec(
-        "pendulum_p",
-        "rlexp.envs.partial.tasks:pendulum",
-        "Pendulum, only the angle seen",
-        actions="continuous",
-        observations="vector",
-    ),
-    EnvSpec(
-        "pendulum_v",
-        "rlexp.envs.partial.tasks:pendulum",
-        "Pendulum, only the angular velocity seen",
-        actions="continuous",
-        observations="vector",
-    ),
-    EnvSpec(
-        "cartpole_p",
-        "rlexp.envs.partial.tasks:cartpole",
-        "CartPole, only positions seen; continuous force, or env.actions=discrete",
-        observations="vector",
-    ),
-    EnvSpec(
-        "cartpole_v",
-        "rlexp.envs.partial.tasks:cartpole",
-        "CartPole, only velocities seen; continuous force, or env.actions=discrete",
-        observations="vector",
-    ),
-    EnvSpec(
-        "minigrid",
-        "rlexp.envs.minigrid.env:make",
-        "MiniGrid and BabyAI: env=unlock_pickup, blocked_unlock_pickup, key_corridor, unlock_local, memory, or env.id=",
-        actions="discrete",
-        observations="dict",
-        controllers=("handcrafted",),
-        encoder="rlexp.networks.grid:GridExtractor",
-    ),
-    EnvSpec(
-        "repeat_previous",
-        "rlexp.envs.cards:repeat_previous",
-        "Say the suit of the card seen k - 1 steps ago (POPGym's RepeatPrevious)",
-        actions="discrete",
-        observations="vector",
-        metrics=("accuracy",),
-    ),
-    EnvSpec(
-        "autoencode",
-        "rlexp.envs.cards:autoencode",
-        "See a deck of cards, then say their suits backwards (POPGym's Autoencode)",
-        actions="discrete",
-        observations="vector",
-        metrics=("accuracy",),
-    ),
-    EnvSpec(
-        "datacenter",
-        "rlexp.envs.datacenter.env:make",
-        "Two-zone data-centre cooling on EnergyPlus, a year an episode; server load hidden",
-        actions="continuous",
-        observations="vector",
-        controllers=("builtin", "constant", "pi_fan", "schedule_aware"),
-        metrics=("power_kw", "servers_kw", "comfort", "comfort_west", "comfort_east", "step_reward"),
-        episode="year",
-        periods=True,
-    ),
-    EnvSpec("gym", "rlexp.envs.gym:make", "Any registered gymnasium environment: env.id=CartPole-v1"),
-)
 
 _Spec = TypeVar("_Spec", AlgoSpec, EnvSpec)
 
 
-def _with_plugins(group: str, kind: type[_Spec], built_in: tuple[_Spec, ...]) -> dict[str, _Spec]:
-    specs = {spec.name: spec for spec in built_in}
+def _discover(group: str, kind: type[_Spec]) -> dict[str, _Spec]:
+    """Return what the entry points of a group name: a spec, or a package of which every sub-package has a ``spec.py``.
+
+    Ours is such a package, found like everybody else's.
+
+    :raises UsageError: when an entry point names something else, or a name is taken
+    """
+    specs: dict[str, _Spec] = {}
     for point in entry_points(group=group):
-        spec = point.load()
-        if not isinstance(spec, kind):
-            raise UsageError(
-                f"entry point {group}:{point.name} must name an {kind.__name__}, found {type(spec).__name__}"
-            )
-        if spec.name in specs:
-            raise UsageError(
-                f"entry point {group}:{point.name} brings '{spec.name}', a name that is already taken"
-            )
-        specs[spec.name] = spec
+        named = point.load()
+        for spec in specs_below(named) if isinstance(named, ModuleType) else [named]:
+            if not isinstance(spec, kind):
+                raise UsageError(
+                    f"entry point {group}:{point.name} must name an {kind.__name__}, found {type(spec).__name__}"
+                )
+            if spec.name in specs:
+                raise UsageError(
+                    f"entry point {group}:{point.name} brings '{spec.name}', a name that is already taken"
+                )
+            specs[spec.name] = spec
     return specs
+
+
+def specs_below(package: ModuleType) -> list[Any]:
+    """Return the ``SPECS`` of every ``<package>.<name>.spec``, in alphabetical order of the packages."""
+    found: list[Any] = []
+    for module in pkgutil.iter_modules(package.__path__):
+        # Looked for as a file: asking the import system for it would import the package, and with it torch.
+        if any((Path(folder) / module.name / "spec.py").is_file() for folder in package.__path__):
+            found += importlib.import_module(f"{package.__name__}.{module.name}.spec").SPECS
+    return found
 
 
 @cache
 def algos() -> dict[str, AlgoSpec]:
-    """Return every known algorithm by name, those of plug-in packages included."""
-    return _with_plugins("rlexp.algos", AlgoSpec, _ALGOS)
+    """Return every known algorithm, those of plug-in packages included.
+
+    Algorithms that learn come first, by name, then reference policies as their specs list them.
+    """
+    found = _discover("rlexp.algos", AlgoSpec).values()
+    learning = sorted((spec for spec in found if spec.trains), key=lambda spec: spec.name)
+    return {spec.name: spec for spec in [*learning, *(spec for spec in found if not spec.trains)]}
 
 
 @cache
 def envs() -> dict[str, EnvSpec]:
     """Return every known environment by name, those of plug-in packages included."""
-    return _with_plugins("rlexp.envs", EnvSpec, _ENVS)
+    return _discover("rlexp.envs", EnvSpec)
 
 
 def config_packages() -> list[str]:

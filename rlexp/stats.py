@@ -204,7 +204,9 @@ def trailing_mean(curves: Array, n: int) -> Array:
     )
 
 
-def catch_up(first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[float, float, float, Interval]:
+def sample_efficiency(
+    first: tuple[Array, Array], second: tuple[Array, Array]
+) -> tuple[float, float, float, Interval]:
     """How soon one mean curve reaches the level at which another ends.
 
     :param first: x ``(n_points,)`` and curves ``(n_seeds, n_points)``

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
+
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # a job in the background: its children would inherit that
@@ -48,7 +50,19 @@ def _logging_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def rlexp(tmp_path: Path) -> Rlexp:
-    """The command line as a person meets it: a process of its own, in an empty folder."""
+    """The command line in a process of its own, in an empty folder; see :mod:`tests.forked`."""
+
+    def run(
+        *words: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path
+    ) -> subprocess.CompletedProcess[str]:
+        return forked.run(words, cwd, {**environment(), **(env or {})}, timeout)
+
+    return run
+
+
+@pytest.fixture
+def fresh_rlexp(tmp_path: Path) -> Rlexp:
+    """The command line in a new interpreter: where it matters what is imported, from where, or on what terms."""
 
     def run(
         *words: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import importlib
 import re
 import shlex
 import subprocess
@@ -24,10 +25,12 @@ from pathlib import Path
 
 import pytest
 
-from rlexp.cli import VERBS, main
-from rlexp.commands import compose as composing
-from rlexp.commands import sweep_plan
+from rlexp.cli.app import main, parser
+from rlexp.cli.catalogue import COMMANDS as VERBS
+from rlexp.config import compose as composing
 from rlexp.reports import sweep_file
+from rlexp.reports.definition import Sweep
+from rlexp.sweep import plan
 
 TOP = Path(__file__).parents[1]
 DOCUMENTS = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").glob("**/*.md"))]
@@ -79,9 +82,9 @@ def texts() -> Iterator[tuple[str, str]]:
     for path in SOURCES:
         yield from in_source(path)
     for name in ("", *VERBS):
-        for command in re.findall(r"(rlexp [^\n\"]+?)(?=\s{2,}|\n|\"|\)| lists )", help_of(name) + "\n"):
-            if not command.startswith("rlexp train ["):
-                yield " ".join(f"rlexp {name} --help".split()), command
+        _, _, text = help_of(name).partition("\n\n")  # without the usage
+        for command in re.findall(r"(rlexp [^\n\"]+?)(?=\s{2,}|\n|\"|\)| shows )", text):
+            yield " ".join(f"rlexp {name} --help".split()), command
 
 
 def in_markdown(path: Path) -> Iterator[tuple[str, str]]:
@@ -115,13 +118,8 @@ def in_source(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def help_of(name: str) -> str:
-    import importlib
-
-    from rlexp import cli
-
-    if not name:
-        return cli._help()
-    return str(importlib.import_module(f"rlexp.commands.{name}").parser().epilog)
+    own = parser if not name else importlib.import_module(f"rlexp.cli.{name}").parser
+    return own().format_help()
 
 
 COMMANDS = printed()
@@ -140,7 +138,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         assert main(["-m", "algo=random", "env=restaurant", "seed=0,1", "logger=none", *CUT]) == 0
         (multirun,) = folder.glob("outputs/multirun/*")
         compose = functools.cache(lambda words: composing.compose(words))
-        patch.setattr(sweep_plan, "_compose", lambda words: compose(tuple(words)).copy())
+        patch.setattr(plan, "_compose", lambda words: compose(tuple(words)).copy())
         yield {"RUN": str(run), "DIR": str(multirun)}
 
 
@@ -165,7 +163,7 @@ def prepared(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]
         return arguments
     if command == "train" and arguments:
         if "hardware=ray" in arguments:
-            from rlexp.commands import train
+            from rlexp.cli import train
 
             monkeypatch.setattr(train, "_run_one", lambda *_: 0)
         cut = [*CUT, *([] if any(word.startswith("logger") for word in arguments) else ["logger=none"])]
@@ -175,15 +173,15 @@ def prepared(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]
         monkeypatch.setattr(sweep_file, "load", lambda name: first_rows(load(name)))
         return [*arguments, *([] if "--dry-run" in arguments else ["--dry-run"])]
     if arguments[:2] == ["report", "cliffwalk"]:
-        from rlexp.reports import cliffwalk
+        from rlexp.studies import cliffwalk
 
-        measure = cliffwalk.report
-        monkeypatch.setattr(cliffwalk, "report", lambda folder: measure(folder, n_states=3, seeds=2))
+        measure = cliffwalk.measure
+        monkeypatch.setattr(cliffwalk, "measure", lambda: measure(n_states=3, seeds=2))
     short = SHORT.get(command, []) + (SHORT.get(arguments[1], []) if len(arguments) > 1 else [])
     return [*arguments, *short]
 
 
-def first_rows(sweep: sweep_file.Sweep) -> sweep_file.Sweep:
+def first_rows(sweep: Sweep) -> sweep_file.Sweep:
     return dataclasses.replace(sweep, rows=sweep.rows[:12])
 
 

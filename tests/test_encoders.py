@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch as th
 
-from rlexp.commands.compose import compose
-from rlexp.factories import make_model, make_training_env
-from rlexp.networks.grid import GridExtractor
+from rlexp.config.compose import compose
+from rlexp.networks.minigrid import MiniGridExtractor
+from rlexp.runs.factories import make_model, make_training_env
 
 FEW = {
     "ppo": ("algo.n_steps=8", "algo.batch_size=8"),
@@ -22,7 +22,7 @@ def test_minigrid_is_read_by_its_own_extractor(algo: str) -> None:
     cfg = compose([f"algo={algo}", "env=unlock_pickup", "total_timesteps=10", *FEW[algo]])
     env = make_training_env(cfg)
     model = make_model(cfg, env)
-    found = [module for module in model.policy.modules() if isinstance(module, GridExtractor)]
+    found = [module for module in model.policy.modules() if isinstance(module, MiniGridExtractor)]
     assert found, model.policy
     before = [parameter.detach().clone() for parameter in found[0].parameters()]
     if algo == "ppo":
@@ -35,5 +35,5 @@ def test_minigrid_is_read_by_its_own_extractor(algo: str) -> None:
 def test_other_tasks_are_read_as_before() -> None:
     cfg = compose(["algo=ppo", "env=repeat_previous", "total_timesteps=10"])
     env = make_training_env(cfg)
-    assert not any(isinstance(module, GridExtractor) for module in make_model(cfg, env).policy.modules())
+    assert not any(isinstance(module, MiniGridExtractor) for module in make_model(cfg, env).policy.modules())
     env.close()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from rlexp.cli.catalogue import COMMANDS
 
 _TOP = Path(__file__).resolve().parent.parent
 _SOURCES = sorted((_TOP / "rlexp").rglob("*.py"))
@@ -31,6 +34,27 @@ def test_nothing_is_unpickled() -> None:
         if risky.search(line.replace(in_memory, ""))
     ]
     assert not found
+
+
+def contracts() -> dict[str, dict[str, object]]:
+    project = tomllib.loads((_TOP / "pyproject.toml").read_text())
+    return {contract["name"]: contract for contract in project["tool"]["importlinter"]["contracts"]}
+
+
+def test_every_package_stands_in_the_layered_contract() -> None:
+    layers = contracts()["Modules import only from lower layers"]["layers"]
+    assert isinstance(layers, list)
+    listed = {name.strip() for layer in layers for name in layer.split("|")}
+    below = (path for path in (_TOP / "rlexp").iterdir() if not path.name.startswith("_"))
+    found = {
+        f"rlexp.{path.stem}" for path in below if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert listed == found
+
+
+def test_every_command_is_kept_apart_from_the_others() -> None:
+    apart = contracts()["Commands never import one another"]["modules"]
+    assert apart == [f"rlexp.cli.{command}" for command in sorted(COMMANDS)]
 
 
 def test_every_make_target_is_explained() -> None:

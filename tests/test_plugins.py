@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rlexp import record
+from rlexp.runs import folder as run_folder
 from tests.conftest import only_run
 
 _PLUGIN = {"PYTHONPATH": str(Path(__file__).parent / "plugin")}
@@ -20,9 +20,9 @@ def test_listed(rlexp) -> None:
 def test_trained(rlexp, tmp_path: Path) -> None:
     result = rlexp(*_WORDS, env=_PLUGIN)
     assert result.returncode == 0, result.stderr
-    entry = record.read_record(only_run(tmp_path))
+    entry = run_folder.read_record(only_run(tmp_path))
     assert entry["evaluation"]["success_rate"] == 1.0 and entry["evaluation"]["arm_mean"] == 1.0
-    assert record.read_jsonl(only_run(tmp_path) / record.METRICS)[-1]["train/patience"] == 3 * 31
+    assert run_folder.read_jsonl(only_run(tmp_path) / run_folder.METRICS)[-1]["train/patience"] == 3 * 31
 
 
 def test_checked_like_our_own(rlexp, tmp_path: Path) -> None:

@@ -91,12 +91,12 @@ def test_mean_curve_crossing_may_be_open_ended() -> None:
 def test_catch_up_by_hand() -> None:
     quick = (np.array([10.0, 20, 30]), np.array([[1.0, 3, 5], [3, 5, 7]]))  # mean 2, 4, 6
     slow = (np.array([10.0, 20, 40]), np.array([[0.0, 2, 3], [0, 2, 3]]))
-    level, at, own, found = stats.catch_up(quick, slow)
+    level, at, own, found = stats.sample_efficiency(quick, slow)
     assert (level, at, own) == pytest.approx((3, 15, 40))
     assert found.low == pytest.approx(10 / 40) and found.high == pytest.approx(20 / 40)
-    level, at, own, found = stats.catch_up(slow, quick)
+    level, at, own, found = stats.sample_efficiency(slow, quick)
     assert (level, at, own) == (6, math.inf, 30) and found.high == math.inf
-    assert math.isnan(stats.catch_up((np.empty(0), np.empty((0, 0))), slow)[1])
+    assert math.isnan(stats.sample_efficiency((np.empty(0), np.empty((0, 0))), slow)[1])
 
 
 def test_crossing_of_a_level_each() -> None:

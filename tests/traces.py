@@ -3,7 +3,7 @@
 ``python tests/traces.py --against COMMIT`` runs every registered algorithm for a short seeded run on this checkout and
 on another commit, on the same machine, and compares weights, evaluations, metrics and demonstrations bit by bit. It
 compares checkouts rather than constants because floating-point results differ between types of CPU. Each checkout runs
-its own list of cases (this file as it stands there, or this one where it has none), so that an option may be renamed;
+its own list of cases (this file as it stands there, and this one for what is missing), so that options may be renamed;
 cases of the same name are compared, and metrics by the names that both have.
 
 Not part of ``make test``: run it before and after moving code.
@@ -25,6 +25,7 @@ import json
 import os
 import subprocess
 import tempfile
+import tomllib
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -49,6 +50,7 @@ _GRID = (
 _DEMOS = "algo.demonstrations=demonstrations.npz"
 _OFF_POLICY = ("algo.learning_starts=100", "algo.batch_size=16")
 _SEQUENCES = (*_OFF_POLICY, "algo.buffer_size=2000")
+_SHARED = ("algo.shared_lstm=true", "algo.enable_critic_lstm=false")
 
 CASES: dict[str, tuple[str, ...]] = {
     "ppo-dialogues": ("algo=ppo", *_RESTAURANT),
@@ -59,7 +61,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "a2c-dialogues": ("algo=a2c", *_RESTAURANT),
     "sac-pendulum": ("algo=sac", "env=pendulum_v", *_PENDULUM, "algo.learning_starts=100"),
     "recurrent_ppo-cards": ("algo=recurrent_ppo", *_CARDS),
-    "recurrent_ppo-norm": ("algo=recurrent_ppo", "env=pendulum_v", *_PENDULUM, "algo.layer_norm=true"),
+    "recurrent_ppo-layer-norm": ("algo=recurrent_ppo", "env=pendulum_v", *_PENDULUM, *_SHARED, "algo.layer_norm=true"),
     "lcpo-dialogues": ("algo=lcpo", *_RESTAURANT),
     "lcpo-masks": ("algo=lcpo", *_MASKED),
     "tam-dialogues": ("algo=tam", *_RESTAURANT),
@@ -78,10 +80,10 @@ CASES: dict[str, tuple[str, ...]] = {
     "r2d3-grid": ("algo=r2d3", *_GRID, _DEMOS, "algo.pretrain_updates=20", *_SEQUENCES),
     "bc-grid": ("algo=bc", *_GRID, "total_timesteps=3000", _DEMOS, "algo.batch_size=8"),
     "sac_lstm-pendulum": ("algo=sac_lstm", "env=pendulum_v", *_PENDULUM, *_SEQUENCES),
-    "slac-pendulum": ("algo=slac", "env=pendulum_p", *_PENDULUM, *_SEQUENCES, "algo.pretraining=50"),
+    "slac-pendulum": ("algo=slac", "env=pendulum_p", *_PENDULUM, *_SEQUENCES, "algo.pretrain_updates=50"),
     "handcrafted-dialogues": ("algo=handcrafted", "env=restaurant", "evaluation.episodes=50"),
-    "handcrafted-grid": ("algo=handcrafted", "env=unlock_pickup", "evaluation.episodes=5"),
-    "random-cards": ("algo=random", "env=repeat_previous", "evaluation.episodes=5"),
+    "handcrafted-grid": ("algo=handcrafted", "env=unlock_pickup", "total_timesteps=1", "evaluation.episodes=5"),
+    "random-cards": ("algo=random", "env=repeat_previous", "total_timesteps=1", "evaluation.episodes=5"),
     **{
         f"{name}-datacenter": (f"algo={name}", "env=datacenter", "env.backend=surrogate", "evaluation.episodes=1")
         for name in ("builtin", "constant", "pi_fan", "schedule_aware", "random")
@@ -96,7 +98,7 @@ def run_case(checkout: Path, cases: dict[str, tuple[str, ...]], name: str, folde
     folder.mkdir(parents=True)
     environment = {
         **os.environ,
-        "PYTHONPATH": str(checkout),
+        "PYTHONPATH": f"{write_metadata(checkout, folder / 'metadata')}:{checkout}",
         "OMP_NUM_THREADS": "1",
         "WANDB_MODE": "disabled",
         "RLEXP_TRACEBACK": "1",
@@ -111,6 +113,22 @@ def run_case(checkout: Path, cases: dict[str, tuple[str, ...]], name: str, folde
         if done.returncode:
             return done.stderr.decode()[-2000:] or f"exit code {done.returncode}"
     return ""
+
+
+def write_metadata(checkout: Path, folder: Path) -> Path:
+    """Write the package metadata of a checkout, found before those of the environment: its own entry points count.
+
+    :return: what to put before the checkout on the import path
+    """
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+    info = folder / "rlexp-0.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rlexp\nVersion: 0\n")
+    lines = []
+    for group, points in project.get("entry-points", {}).items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    return folder
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -140,7 +158,7 @@ def _flat(data: bytes) -> list[tuple[str, Any]]:
             return [leaf for key, item in value.items() for leaf in walk(item, f"{path}.{key}")]
         if isinstance(value, (list, tuple)):
             return [leaf for index, item in enumerate(value) for leaf in walk(item, f"{path}.{index}")]
-        return [(path, value.numpy() if isinstance(value, th.Tensor) else value)]
+        return [(path, value.detach().numpy() if isinstance(value, th.Tensor) else value)]
 
     return walk(th.load(io.BytesIO(data), weights_only=True), "")
 
@@ -218,12 +236,12 @@ def _compare(there: Path, scratch: Path, only: str, jobs: int) -> list[str]:
     def one(name: str) -> tuple[str, list[str]]:
         folders = {"here": scratch / name / "here", "there": scratch / name / "there"}
         for side, checkout, cases in (("here", HERE, CASES), ("there", there, theirs)):
-            if error := run_case(checkout, cases, name, folders[side]):
+            if error := run_case(checkout, {**CASES, **cases}, name, folders[side]):
                 return name, [f"failed {side}: {error}"]
         return name, differences(contents(folders["here"]), contents(folders["there"]))
 
     failed: list[str] = []
-    chosen = [name for name in CASES if only in name and name in theirs]
+    chosen = [name for name in CASES if only in name]
     with ThreadPoolExecutor(jobs) as pool:
         for name, found in pool.map(one, chosen):
             print(f"{name:26} {'identical' if not found else '; '.join(found)}", flush=True)

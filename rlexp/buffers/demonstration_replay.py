@@ -12,22 +12,22 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rlexp.buffers.demonstrations import Episode
 from rlexp.buffers.priorities import Proportional
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
 from rlexp.buffers.replay import Array, Indices, NStepReplay, NStepSamples, Tensors
+from rlexp.demonstrations.dataset import Episode
 
 
 class OneStep(NamedTuple):
-    """What one-step targets need, ``n`` being the batch size."""
+    """What one-step targets need; ``n`` is the batch size."""
 
     rewards: th.Tensor  # (n, 1)
-    dones: th.Tensor  # (n, 1): 1 only where the episode came to its own end
+    dones: th.Tensor  # (n, 1): 1 at true terminals, 0 at time limits
     next_observations: Tensors  # (n, ...)
 
 
 class DemonstratedSamples(NamedTuple):
-    """A batch: for n-step targets, for one-step targets, and which are demonstrations."""
+    """A batch with n-step and one-step targets, and which of it are demonstrations."""
 
     many: NStepSamples
     one: OneStep
@@ -35,14 +35,19 @@ class DemonstratedSamples(NamedTuple):
 
 
 class DemonstrationReplay(PrioritizedReplayBuffer):
-    """Transitions 0 ... capacity - 1 are the agent's own, a ring; those behind them are demonstrations, for good.
+    """A ring of the agent's transitions, followed by demonstrations that are never overwritten.
 
-    All of them are drawn by one distribution. Priorities get a bonus, that of demonstrations being larger (Hester et
-    al. 2018), which is what decides how many of them are drawn.
+    Both are sampled from one distribution. Every priority gets a bonus, a larger one for demonstrations, which decides
+    the ratio of demonstrations in a batch (Hester et al. 2018).
 
-    :param words: of :class:`~rlexp.buffers.prioritized.PrioritizedReplayBuffer`, with ``scheme="proportional"``
+    :param buffer_size: the agent's transitions, of all environments together
+    :param observation_space: Box, Discrete, MultiDiscrete, MultiBinary, or a Dict of them
+    :param action_space: as in Stable-Baselines3
+    :param device: where samples go
+    :param n_envs: environments stepped together
     :param agent_bonus: ε_a, added to the agent's priorities
-    :param demonstration_bonus: ε_d, added to those of demonstrations
+    :param demonstration_bonus: ε_d, added to the priorities of demonstrations
+    :param kwargs: of :class:`~rlexp.buffers.prioritized.PrioritizedReplayBuffer`, with ``scheme="proportional"``
     :raises ValueError: when a value is not allowed
     """
 
@@ -56,32 +61,32 @@ class DemonstrationReplay(PrioritizedReplayBuffer):
         *,
         agent_bonus: float = 0.001,
         demonstration_bonus: float = 1.0,
-        **words: Any,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(buffer_size, observation_space, action_space, device, n_envs, **words)
+        super().__init__(buffer_size, observation_space, action_space, device, n_envs, **kwargs)
         if self.scheme != "proportional":
             raise ValueError(f"scheme: '{self.scheme}' given, demonstrations need proportional")
         self.agent_bonus, self.demonstration_bonus = agent_bonus, demonstration_bonus
         self.episodes: Callable[[], tuple[Episode, ...]] | None = None
-        """Reads the demonstrations, once they are needed."""
-        self.shown: NStepReplay | None = None
+        """Reads the demonstrations when they are first needed."""
+        self.demonstration_buffer: NStepReplay | None = None
         self.demonstration_draws = 0
         self.agent_draws = 0
 
-    def take_demonstrations(self) -> NStepReplay:
-        """Return the demonstrations, which are read at the first call.
+    def load_demonstrations(self) -> NStepReplay:
+        """Return the demonstrations; the first call reads them.
 
-        :raises ValueError: when there is nothing to read them with
+        :raises ValueError: when none were given, or transitions were stored before
         """
-        if self.shown is not None:
-            return self.shown
+        if self.demonstration_buffer is not None:
+            return self.demonstration_buffer
         if self.episodes is None:
             raise ValueError("demonstrations: none given")
         if len(self):
-            raise ValueError("demonstrations have to come before the first transition")
+            raise ValueError("demonstrations: must be loaded before the first transition is stored")
         episodes = self.episodes()
         total = sum(len(episode) for episode in episodes)
-        self.shown = NStepReplay(
+        self.demonstration_buffer = NStepReplay(
             total,
             self.observation_space,
             self.action_space,
@@ -94,9 +99,9 @@ class DemonstrationReplay(PrioritizedReplayBuffer):
         for episode in episodes:
             n = len(episode)
             ends = np.arange(n) == n - 1
-            self.shown.extend(
-                _rows(episode.observations, slice(0, n)),
-                _rows(episode.observations, slice(1, n + 1)),
+            self.demonstration_buffer.extend(
+                _time_steps(episode.observations, slice(0, n)),
+                _time_steps(episode.observations, slice(1, n + 1)),
                 episode.actions.reshape(n, 1, -1),
                 episode.rewards.reshape(n, 1),
                 ends.reshape(n, 1),
@@ -106,58 +111,62 @@ class DemonstrationReplay(PrioritizedReplayBuffer):
         self.priorities.fill(
             self.capacity, self.capacity + total, self.max_priority + self.demonstration_bonus
         )
-        return self.shown
+        return self.demonstration_buffer
 
     def sample_demonstrated(self, batch_size: int, env: VecNormalize | None = None) -> DemonstratedSamples:
-        """Draw transitions of both kinds, with replacement; the agent's come first.
+        """Sample transitions of both kinds, with replacement; the agent's come first.
 
         :param batch_size: how many
         :param env: normalises observations and rewards
         """
-        shown = self.take_demonstrations()
-        items, weights = self._draw(batch_size)
-        theirs = items >= self.capacity
+        demonstrations = self.load_demonstrations()
+        indices, weights = self._draw(batch_size)
+        demonstrated = indices >= self.capacity
         parts: list[DemonstratedSamples] = []
-        self.agent_draws += int((~theirs).sum())
-        self.demonstration_draws += int(theirs.sum())
-        for store, chosen, first in ((self, ~theirs, 0), (shown, theirs, self.capacity)):
+        self.agent_draws += int((~demonstrated).sum())
+        self.demonstration_draws += int(demonstrated.sum())
+        for store, chosen, first in ((self, ~demonstrated, 0), (demonstrations, demonstrated, self.capacity)):
             if not chosen.any():
                 continue
-            places = items[chosen] - first
-            many = NStepReplay._gather(store, places, weights[chosen], env)
-            marks = self._tensor(np.full((len(places), 1), first > 0, np.float32))
-            one = _one_step(store, places, env)
-            parts.append(DemonstratedSamples(many._replace(indices=items[chosen]), one, marks))
+            local = indices[chosen] - first
+            many = NStepReplay._gather(store, local, weights[chosen], env)
+            marks = self._tensor(np.full((len(local), 1), first > 0, np.float32))
+            one = _one_step(store, local, env)
+            parts.append(DemonstratedSamples(many._replace(indices=indices[chosen]), one, marks))
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def update_priorities(self, indices: Indices, td_errors: Array | th.Tensor) -> None:
-        """Give transitions the priority ``|δ| + ε_a``, demonstrations ``|δ| + ε_d``; see the base class."""
+        """Set priorities to ``|δ| + ε_a`` for the agent's transitions and ``|δ| + ε_d`` for demonstrations.
+
+        :param indices: of a sample, ``(n,)``
+        :param td_errors: ``(n,)`` or ``(n, 1)``, signed or absolute
+        """
         errors = (
             td_errors.detach().cpu().numpy() if isinstance(td_errors, th.Tensor) else np.asarray(td_errors)
         )
         sizes = np.abs(errors.reshape(-1), dtype=np.float64) + self.priority_epsilon
         bonus = np.where(indices >= self.capacity, self.demonstration_bonus, self.agent_bonus)
         self.priorities.put(indices, sizes + bonus)
-        # New transitions are the agent's: what they start with holds no demonstration's bonus.
+        # New transitions are the agent's: their initial priority contains no bonus of demonstrations.
         self.max_priority = max(self.max_priority, float(sizes.max(initial=0.0)))
 
     def digest(self) -> str:
         """Return a checksum of the demonstrations."""
         found = hashlib.sha256()
-        for name, array in self.take_demonstrations()._arrays():
+        for name, array in self.load_demonstrations()._arrays():
             found.update(f"{name} {array.shape}".encode())
             found.update(np.ascontiguousarray(array).tobytes())
         return found.hexdigest()
 
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return everything but the demonstrations, which are read from their file again."""
+        """Return the state without the demonstrations, which are read from their file again."""
         draws = (self.agent_draws, self.demonstration_draws)
         return {**super().checkpoint_state(), "demonstrations": self.digest(), "draws": draws}
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take back a state.
+        """Restore what :meth:`checkpoint_state` returned.
 
-        :raises ValueError: when the demonstrations are other ones
+        :raises ValueError: when the demonstrations have changed
         """
         if state["demonstrations"] != self.digest():
             raise ValueError("demonstrations: not those with which this run began")
@@ -165,21 +174,21 @@ class DemonstrationReplay(PrioritizedReplayBuffer):
         self.agent_draws, self.demonstration_draws = state["draws"]
 
 
-def _rows(observations: Any, rows: slice) -> Any:
+def _time_steps(observations: Any, steps: slice) -> Any:
     if isinstance(observations, dict):
-        return {key: part[rows][:, None] for key, part in observations.items()}
-    return observations[rows][:, None]
+        return {key: part[steps][:, None] for key, part in observations.items()}
+    return observations[steps][:, None]
 
 
-def _one_step(store: NStepReplay, places: npt.NDArray[np.int64], env: VecNormalize | None) -> OneStep:
-    rewards = store.rewards.reshape(-1)[places]
+def _one_step(store: NStepReplay, indices: npt.NDArray[np.int64], env: VecNormalize | None) -> OneStep:
+    rewards = store.rewards.reshape(-1)[indices]
     if env is not None:
         rewards = env.normalize_reward(rewards).astype(np.float32)
-    dones = (store.dones * (1 - store.timeouts)).reshape(-1)[places]
+    dones = (store.dones * (1 - store.timeouts)).reshape(-1)[indices]
     return OneStep(
         store._tensor(rewards.reshape(-1, 1)),
         store._tensor(dones.reshape(-1, 1)),
-        store._observations_of("next_observations", places, env),
+        store._observations_of("next_observations", indices, env),
     )
 
 

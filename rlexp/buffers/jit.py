@@ -1,4 +1,4 @@
-"""The one door to numba."""
+"""The only module that imports numba."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile a kernel on its first call; the machine code is kept beside the source for the next process.
+    """Compile a kernel on its first call; the machine code is cached beside the source for later processes.
 
-    Kernels check no bounds: whoever calls them does.
+    Kernels do not check bounds: their callers do.
+
+    :param function: restricted to what numba can compile
     """
     return cast(_Function, numba.njit(cache=True, nogil=True)(function))

@@ -1,7 +1,7 @@
-"""The two ways to turn a TD error into a probability (Schaul et al. 2016, section 3.3); pure, without torch.
+"""Proportional and rank-based priorities (Schaul et al. 2016, section 3.3); without torch.
 
-Both answer the same words: ``put`` gives items a priority, ``fill`` gives a range one, ``draw`` draws items with their
-importance weights, ``probabilities`` says exactly what ``draw`` draws from.
+Both have the same methods: ``put`` sets the priorities of items, ``fill`` that of a range, ``draw`` samples items with
+their importance weights, and ``probabilities`` returns the exact distribution that ``draw`` samples from.
 """
 
 from __future__ import annotations
@@ -19,20 +19,29 @@ Floats = npt.NDArray[np.float64]
 
 
 class Priorities(Protocol):
-    """Items 0 ... capacity - 1, of which only those that were given a priority can be drawn."""
+    """Items 0 ... capacity - 1, of which those with a priority can be sampled."""
 
     def put(self, items: Indices, priorities: Floats) -> None:
-        """Give items priorities, ``(n,)`` each; of an item named twice the last one stays."""
+        """Set priorities; of a repeated item the last one counts.
+
+        :param items: ``(n,)``
+        :param priorities: ``(n,)``
+        """
 
     def fill(self, begin: int, end: int, priority: float) -> None:
-        """Give the items from ``begin`` to ``end - 1`` the same priority."""
+        """Set the priority of the items from ``begin`` to ``end - 1``.
+
+        :param begin: first item
+        :param end: one past the last item
+        :param priority: of all of them
+        """
 
     def draw(self, uniforms: Floats, beta: float, by_batch: bool) -> tuple[Indices, Floats]:
-        """Draw stratified, one item from each of n equal shares of the mass.
+        """Sample one item from each of n strata of equal mass.
 
-        :param uniforms: ``(n,)`` in [0, 1): where in its share each draw falls
+        :param uniforms: ``(n,)`` in [0, 1): position within each stratum
         :param beta: exponent of the importance weights ``(N P(i))^-β / max w``
-        :param by_batch: take the maximum over the batch rather than over all items
+        :param by_batch: divide by the maximum of the batch rather than of all items
         :return: items and weights, ``(n,)`` each
         :raises ValueError: when no item has a priority
         """
@@ -41,23 +50,26 @@ class Priorities(Protocol):
         """Return the exact probability of every item, ``(capacity,)``; 0 for those without a priority."""
 
     def mass(self) -> tuple[float, float]:
-        """Return how much all items weigh together, and the least likely one; to compare with other such structures."""
+        """Return the sum of the masses and the smallest one, to weigh several structures against each other."""
 
     def note_added(self, n: int) -> None:
-        """Be told that n items were added, which is what upkeep is measured in."""
+        """Count n added items, after which a structure may be reorganised.
+
+        :param n: since the last call
+        """
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`load_state` needs, as arrays and JSON values."""
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back a state."""
+        """Restore what :meth:`state` returned."""
 
 
 class Proportional:
     """``P(i) = p_i^α / Σ p_k^α``, Schaul et al. 2016, eq. 1.
 
     :param capacity: number of items
-    :param alpha: 0 is uniform, 1 proportional; the larger, the greedier
+    :param alpha: 0 for uniform, 1 for proportional sampling; larger is greedier
     """
 
     def __init__(self, capacity: int, alpha: float) -> None:
@@ -87,7 +99,7 @@ class Proportional:
         return self._tree.total, self._tree.minimum
 
     def note_added(self, n: int) -> None:
-        """Nothing to keep up: the tree is always exact."""
+        """Nothing to do: the tree is always exact."""
 
     def state(self) -> dict[str, Any]:
         """See :class:`Priorities`."""
@@ -99,11 +111,11 @@ class Proportional:
 
 
 class RankBased:
-    """``P(i) = rank(i)^-α / Σ k^-α``, with the place in a heap for the rank.
+    """``P(i) = rank(i)^-α / Σ k^-α``, with the position in a heap as the rank.
 
     :param capacity: number of items
-    :param alpha: 0 is uniform; the larger, the greedier
-    :param sort_every: sort after so many additions; 10^6 in the paper, at a capacity of 10^6
+    :param alpha: 0 for uniform sampling; larger is greedier
+    :param sort_every: sort after this many additions; 10^6 in the paper, at a capacity of 10^6
     """
 
     def __init__(self, capacity: int, alpha: float, sort_every: int) -> None:
@@ -125,7 +137,7 @@ class RankBased:
         """See :class:`Priorities`."""
         n = len(self._heap)
         if n == 0:
-            raise ValueError("nothing can be drawn: no item has a priority")
+            raise ValueError("cannot sample: no item has a priority")
         items, ranks = self._law.draw_from(self._heap, uniforms)
         return items, _weights(ranks / n, self.alpha * beta, by_batch)
 
@@ -136,11 +148,11 @@ class RankBased:
         return found
 
     def mass(self) -> tuple[float, float]:
-        """Every item weighs the same: ranks say nothing beside those of another structure."""
+        """Return 1 per item: ranks of different structures cannot be compared."""
         return float(len(self._heap)), 1.0
 
     def note_added(self, n: int) -> None:
-        """Sort when it is time."""
+        """Sort the heap every ``sort_every`` additions."""
         self._until_sort -= n
         if self._until_sort <= 0:
             self._heap.sort()

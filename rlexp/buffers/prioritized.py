@@ -16,20 +16,24 @@ PUBLISHED = {"proportional": (0.6, 0.4), "rank": (0.7, 0.5)}
 
 
 class PrioritizedReplayBuffer(NStepReplay):
-    """Draws transitions by their TD errors.
+    """Samples transitions by priority: their absolute TD error.
 
-    New transitions get the largest priority seen so far, which is 1 to begin with. Where a learner does not report TD
-    errors, as Stable-Baselines3's own do not, every transition keeps that priority and draws are uniform.
+    New transitions get the largest priority seen so far, initially 1. With an algorithm that does not report TD errors,
+    such as Stable-Baselines3's own, sampling is uniform.
 
-    :param buffer_size: see :class:`~rlexp.buffers.replay.NStepReplay`, likewise every word that is not listed here
+    :param buffer_size: transitions of all environments together
+    :param observation_space: Box, Discrete, MultiDiscrete, MultiBinary, or a Dict of them
+    :param action_space: as in Stable-Baselines3
+    :param device: where samples go
+    :param n_envs: environments stepped together
     :param scheme: ``"proportional"`` or ``"rank"``
-    :param alpha: how much priorities matter, 0 being uniform; None: as published for the scheme
-    :param beta: how much importance weights correct to begin with; None: as published for the scheme
-    :param priority_epsilon: added to absolute TD errors, so that a transition without error is drawn again some day
-    :param weights_by: ``"buffer"``: the largest weight that any stored transition could have is 1; ``"batch"``: the
-        largest one in the batch
+    :param alpha: exponent of the priorities, 0 for uniform sampling; None: the published value of the scheme
+    :param beta: initial exponent of the importance weights; None: the published value of the scheme
+    :param priority_epsilon: added to absolute TD errors, so that every transition can be sampled again
+    :param weights_by: importance weights are divided by the largest one of all stored transitions, ``"buffer"``, or of
+        the batch, ``"batch"``
     :param sort_every: sort the heap of ``"rank"`` after so many new transitions; None: the capacity, as published
-    :param words: of :class:`~rlexp.buffers.replay.NStepReplay`
+    :param kwargs: of :class:`~rlexp.buffers.replay.NStepReplay`
     :raises ValueError: when a value is not allowed
     """
 
@@ -47,9 +51,9 @@ class PrioritizedReplayBuffer(NStepReplay):
         priority_epsilon: float = 1e-6,
         weights_by: str = "buffer",
         sort_every: int | None = None,
-        **words: Any,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(buffer_size, observation_space, action_space, device, n_envs, **words)
+        super().__init__(buffer_size, observation_space, action_space, device, n_envs, **kwargs)
         if scheme not in PUBLISHED:
             raise ValueError(f"scheme: '{scheme}' given, allowed are {', '.join(PUBLISHED)}")
         if weights_by not in ("buffer", "batch"):
@@ -80,28 +84,31 @@ class PrioritizedReplayBuffer(NStepReplay):
         return self.priorities.draw(uniforms, self.beta, self.weights_by == "batch")
 
     def anneal(self, progress_remaining: float) -> None:
-        """Let β grow linearly to 1, which it reaches at the end of training."""
+        """Increase β linearly to 1 at the end of training.
+
+        :param progress_remaining: from 1 to 0
+        """
         self.beta = 1.0 - (1.0 - self.initial_beta) * progress_remaining
 
     def update_priorities(self, indices: Indices, td_errors: Array | th.Tensor) -> None:
-        """Give transitions the priority ``|δ| + ε``; of one named twice the last error counts.
+        """Set priorities to ``|δ| + ε``; of a repeated index the last error counts.
 
-        :param indices: ``(n,)``, as they came with a sample
-        :param td_errors: ``(n,)`` or ``(n, 1)``, of either sign
+        :param indices: of a sample, ``(n,)``
+        :param td_errors: ``(n,)`` or ``(n, 1)``, signed or absolute
         :raises ValueError: when one is not finite
-        :raises IndexError: when a transition has not been stored
+        :raises IndexError: when an index is not stored
         """
         errors = (
             td_errors.detach().cpu().numpy() if isinstance(td_errors, th.Tensor) else np.asarray(td_errors)
         )
         priorities = np.abs(errors.reshape(-1), dtype=np.float64) + self.priority_epsilon
         if len(indices) and not self.full and indices.max() >= len(self):
-            raise IndexError(f"transition {indices.max()} given, {len(self)} are stored")
+            raise IndexError(f"index {indices.max()} given, {len(self)} transitions are stored")
         self.priorities.put(indices, priorities)
         self.max_priority = max(self.max_priority, float(priorities.max(initial=0.0)))
 
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return everything as views and JSON values; nothing large is copied."""
+        """Return the complete state as views and JSON values; nothing large is copied."""
         return {
             **super().checkpoint_state(),
             "priorities": self.priorities.state(),
@@ -110,7 +117,7 @@ class PrioritizedReplayBuffer(NStepReplay):
         }
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take back a state."""
+        """Restore what :meth:`checkpoint_state` returned."""
         super().load_checkpoint_state(state)
         self.priorities.load_state(state["priorities"])
         self.max_priority, self.beta = state["max_priority"], state["beta"]

@@ -1,4 +1,4 @@
-"""Uniform replay of n-step transitions, on which prioritized replay builds."""
+"""Uniform replay with n-step returns; the base of the other buffers of transitions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gymnasium import spaces
 from stable_baselines3.common.buffers import BaseBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
-from rlexp.buffers.frames import FrameStore
+from rlexp.buffers.chunked_io import chunks, restore_chunks
+from rlexp.buffers.frame_store import FrameStore
 from rlexp.buffers.jit import compiled
-from rlexp.buffers.pieces import chunks, take_over
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
@@ -23,10 +23,10 @@ Tensors = th.Tensor | dict[str, th.Tensor]
 
 
 class NStepSamples(NamedTuple):
-    """Stable-Baselines3's samples and what a learner needs to weigh them, ``n`` being the batch size.
+    """Stable-Baselines3's samples with importance weights; ``n`` is the batch size.
 
-    ``dones`` is 1 only where the episode came to its own end; ``rewards`` are n-step returns; ``discounts`` is what the
-    value of ``next_observations`` is worth, None where the buffer was not told a discount factor.
+    ``dones`` is 1 only at true terminals, not at time limits; ``rewards`` are n-step returns; ``discounts`` is the
+    factor of the value of ``next_observations``, None where the buffer has no discount factor.
     """
 
     observations: Tensors  # (n, ...)
@@ -40,23 +40,22 @@ class NStepSamples(NamedTuple):
 
 
 class NStepReplay(ReplayBuffer):
-    """Uniform replay; every transition of every environment is drawn with the same probability.
+    """Uniform replay; every transition of every environment is sampled with the same probability.
 
-    A transition is called by its item number ``row * n_envs + env``.
+    The index of a transition is ``row * n_envs + env``.
 
-    :param buffer_size: transitions in all environments together
+    :param buffer_size: transitions of all environments together
     :param observation_space: Box, Discrete, MultiDiscrete, MultiBinary, or a Dict of them
     :param action_space: as in Stable-Baselines3
     :param device: where samples go
     :param n_envs: environments stepped together
-    :param optimize_memory_usage: refused, as it cannot tell the end of an episode from a time limit
-    :param handle_timeout_termination: a time limit is no terminal state
-    :param n_steps: rewards that are summed up before the value is bootstrapped; fewer at the end of an episode and
-        next to the newest transition
+    :param optimize_memory_usage: not supported, since it loses the observation before a time limit
+    :param handle_timeout_termination: bootstrap from the last observation at a time limit
+    :param n_steps: rewards summed before bootstrapping; fewer at the end of an episode and near the newest transition
     :param gamma: discount factor; needed when n_steps is more than 1
-    :param reward_clip: rewards are clipped to ±reward_clip as they come in
-    :param share_frames: observations are stacks ``(frames, height, width)``, of which each frame is kept once
-    :raises ValueError: when the words contradict one another
+    :param reward_clip: rewards are clipped to ±reward_clip when they are stored; None: not clipped
+    :param share_frames: observations are stacks ``(frames, height, width)``, of which each frame is stored once
+    :raises ValueError: when the parameters contradict one another
     """
 
     observations: Any  # array, or one per key
@@ -86,7 +85,7 @@ class NStepReplay(ReplayBuffer):
             raise ValueError("gamma: none given, n-step returns need it")
         # ReplayBuffer's own constructor knows no Dict spaces.
         BaseBuffer.__init__(self, buffer_size, observation_space, action_space, device, n_envs=n_envs)
-        self.buffer_size = max(buffer_size // n_envs, 1)  # rows
+        self.buffer_size = max(buffer_size // n_envs, 1)  # time steps
         if n_steps > self.buffer_size:
             raise ValueError(
                 f"n_steps: {n_steps} given, the buffer holds {self.buffer_size} steps of each environment"
@@ -113,9 +112,8 @@ class NStepReplay(ReplayBuffer):
         self.rewards = np.zeros(shape, dtype=np.float32)
         self.dones = np.zeros(shape, dtype=np.float32)
         self.timeouts = np.zeros(shape, dtype=np.float32)
-        self.breaks = np.zeros(
-            shape, dtype=np.bool_
-        )  # the next row is no continuation although no episode ended
+        # Where the next time step is not a continuation although no episode ended.
+        self.breaks = np.zeros(shape, dtype=np.bool_)
 
     def _allocate_observations(self, shape: tuple[int, int]) -> None:
         space = self.observation_space
@@ -134,7 +132,7 @@ class NStepReplay(ReplayBuffer):
 
     @property
     def capacity(self) -> int:
-        """How many transitions fit."""
+        """Number of transitions that fit."""
         return self.buffer_size * self.n_envs
 
     def __len__(self) -> int:
@@ -151,14 +149,14 @@ class NStepReplay(ReplayBuffer):
         done: Array,
         infos: list[dict[str, Any]],
     ) -> None:
-        """Store one step of every environment.
+        """Store one time step of every environment.
 
         :param obs: ``(n_envs, ...)``, or one such array per key
-        :param next_obs: likewise; of an environment whose episode ended, the last observation of that episode
+        :param next_obs: of the same shape; where an episode ended, its last observation
         :param action: ``(n_envs, action_dim)`` or ``(n_envs,)``
         :param reward: ``(n_envs,)``
-        :param done: ``(n_envs,)``, whether the episode ended for whatever reason
-        :param infos: ``TimeLimit.truncated`` says that it was for a time limit
+        :param done: ``(n_envs,)``, whether the episode ended, by a terminal or a time limit
+        :param infos: one per environment, read for ``TimeLimit.truncated``
         """
         row = self.pos
         self._store_observations(slice(row, row + 1), obs, next_obs)
@@ -181,12 +179,16 @@ class NStepReplay(ReplayBuffer):
         *,
         timeouts: Array | None = None,
     ) -> None:
-        """Store many steps at once, as Stable-Baselines3's buffers do; the oldest ones give way.
+        """Store many time steps at once, as Stable-Baselines3's buffers do; the oldest ones are overwritten.
 
-        :param obs: ``(n_rows, n_envs, ...)``, or one such array per key, or one dictionary per row; likewise the others
-        :param infos: a list of :meth:`add`'s per row, read for ``TimeLimit.truncated``
-        :param timeouts: in place of ``infos``, ``(n_rows, n_envs)``: whether the end was a time limit; neither: never
-        :raises ValueError: when the arguments are not of the same number of rows
+        :param obs: ``(n_rows, n_envs, ...)``, or one such array per key, or one dictionary per time step
+        :param next_obs: of the same form
+        :param actions: ``(n_rows, n_envs, action_dim)`` or ``(n_rows, n_envs)``
+        :param rewards: ``(n_rows, n_envs)``
+        :param dones: ``(n_rows, n_envs)``
+        :param infos: per time step, as for :meth:`add`
+        :param timeouts: instead of ``infos``, ``(n_rows, n_envs)``: whether the end was a time limit; neither: never
+        :raises ValueError: when the arguments differ in their number of time steps
         """
         if infos is not None:
             timeouts = np.array(
@@ -197,7 +199,7 @@ class NStepReplay(ReplayBuffer):
         n_rows = len(rewards)
         given = [*_leaves(obs), *_leaves(next_obs), actions, dones, *([] if timeouts is None else [timeouts])]
         if any(len(part) != n_rows for part in given):
-            raise ValueError(f"{n_rows} rewards given, as many of everything else are needed")
+            raise ValueError(f"rewards: {n_rows} time steps given, the other arguments have another number")
         begin = 0
         while begin < n_rows:
             end = min(n_rows, begin + self.buffer_size - self.pos)
@@ -243,86 +245,103 @@ class NStepReplay(ReplayBuffer):
             self.pos = 0
 
     def break_trajectories(self) -> None:
-        """Say that the next transition stored is no continuation of the newest one, though no episode ended."""
+        """Mark that the next transition does not continue the newest one, although no episode ended."""
         if self.full or self.pos:
             self.breaks[self.pos - 1] = True
 
     # --------------------------------------------------------------------------------------------- reading
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> NStepSamples:  # type: ignore[override]
-        """Draw transitions, with replacement.
+        """Sample transitions, with replacement.
 
-        :param batch_size: how many, however few there are
+        :param batch_size: how many; may exceed the number stored
         :param env: normalises observations and rewards
         :raises ValueError: when the buffer is empty
         """
-        items, weights = self._draw(batch_size)
-        return self._gather(items, weights, env)
+        indices, weights = self._draw(batch_size)
+        return self._gather(indices, weights, env)
 
     def _draw(self, batch_size: int) -> tuple[Indices, Weights]:
-        """Draw items and their importance weights, ``(n,)`` each."""
+        """Sample indices and their importance weights, ``(n,)`` each."""
         if not len(self):
-            raise ValueError("nothing can be drawn: the buffer is empty")
+            raise ValueError("cannot sample: the buffer is empty")
         return np.random.randint(0, len(self), size=batch_size), np.ones(batch_size)
 
-    def _gather(self, items: Indices, weights: Weights, env: VecNormalize | None = None) -> NStepSamples:
+    def _gather(self, indices: Indices, weights: Weights, env: VecNormalize | None = None) -> NStepSamples:
         gamma = 1.0 if self.gamma is None else self.gamma
         newest = (self.pos - 1) % self.buffer_size
-        numbers, lasts, lengths = _returns(
-            self.rewards, self.dones, self.timeouts, self.breaks, items, weights, newest, self.n_steps, gamma
+        scalars, lasts, lengths = _returns(
+            self.rewards,
+            self.dones,
+            self.timeouts,
+            self.breaks,
+            indices,
+            weights,
+            newest,
+            self.n_steps,
+            gamma,
         )
         if env is not None:
-            numbers[0] = self._normalized_returns(items, lengths, gamma, env)
-        # One transfer for all the numbers.
-        rewards, dones, discounts, weighed = self._tensor(numbers).unbind()
+            scalars[0] = self._normalized_returns(indices, lengths, gamma, env)
+        # One transfer to the device for all scalars.
+        rewards, dones, discounts, weight_tensor = self._tensor(scalars).unbind()
         return NStepSamples(
-            observations=self._observations_of("observations", items, env),
-            actions=self._tensor(_flat(self.actions).take(items, axis=0)),
+            observations=self._observations_of("observations", indices, env),
+            actions=self._tensor(_flat(self.actions).take(indices, axis=0)),
             next_observations=self._observations_of("next_observations", lasts, env),
             dones=dones,
             rewards=rewards,
             discounts=None if self.gamma is None else discounts,
-            weights=weighed,
-            indices=items,
+            weights=weight_tensor,
+            indices=indices,
         )
 
-    def _observations_of(self, which: str, items: Indices, env: VecNormalize | None) -> Tensors:
+    def _observations_of(self, which: str, indices: Indices, env: VecNormalize | None) -> Tensors:
         stored = getattr(self, which)
         if isinstance(stored, dict):
-            found: Any = {key: _flat(array).take(items, axis=0) for key, array in stored.items()}
+            found: Any = {key: _flat(array).take(indices, axis=0) for key, array in stored.items()}
             return {key: self._tensor(array) for key, array in self._normalize_obs(found, env).items()}  # type: ignore[union-attr]
         if self.frames is not None:
-            found = self.frames.stacks(items, after=which == "next_observations")
+            found = self.frames.stacks(indices, after=which == "next_observations")
         else:
-            found = _flat(stored).take(items, axis=0)
+            found = _flat(stored).take(indices, axis=0)
         return self._tensor(found if env is None else self._normalize_obs(found, env))  # type: ignore[arg-type]
 
-    def _normalized_returns(self, items: Indices, lengths: Indices, gamma: float, env: VecNormalize) -> Array:
-        """Normalising clips, so it has to come before the sum."""
+    def _normalized_returns(
+        self, indices: Indices, lengths: Indices, gamma: float, env: VecNormalize
+    ) -> Array:
+        """Normalisation clips, so that it must precede the sum."""
         steps = np.arange(self.n_steps)
-        window = (items[:, None] + steps * self.n_envs) % self.capacity
+        window = (indices[:, None] + steps * self.n_envs) % self.capacity
         rewards = env.normalize_reward(self.rewards.reshape(-1)[window]) * gamma**steps
         return np.asarray(
             np.sum(rewards * (steps < lengths[:, None]), axis=1, keepdims=True, dtype=np.float32)
         )
 
     def _tensor(self, array: Array) -> th.Tensor:
-        """Every array here is a fresh one, so that the tensor may share its memory."""
+        """Every array passed here is a new one, so that the tensor may share its memory."""
         tensor = th.from_numpy(array)
         return tensor if self._on_cpu else tensor.to(self.device, non_blocking=True)
 
     # --------------------------------------------------------------------------------- the learner's side
 
     def anneal(self, progress_remaining: float) -> None:
-        """Be told how much of training is left, from 1 to 0."""
+        """Follow the progress of training; nothing to do here.
+
+        :param progress_remaining: from 1 to 0
+        """
 
     def update_priorities(self, indices: Indices, td_errors: Array | th.Tensor) -> None:
-        """Be told TD errors, ``(n,)`` or ``(n, 1)``."""
+        """Use the TD errors of a sample; nothing to do here.
+
+        :param indices: of the sample, ``(n,)``
+        :param td_errors: ``(n,)`` or ``(n, 1)``
+        """
 
     # -------------------------------------------------------------------------------------------- exact state
 
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return everything as views and JSON values; nothing large is copied."""
+        """Return the complete state as views and JSON values; nothing large is copied."""
         rows = self.buffer_size if self.full else self.pos
         return {
             "pos": self.pos,
@@ -332,17 +351,17 @@ class NStepReplay(ReplayBuffer):
         }
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take back a state; its pieces are let go of one by one, as they are taken over."""
+        """Restore what :meth:`checkpoint_state` returned; its chunks are released one by one."""
         self.pos, self.full = state["pos"], state["full"]
         for name, array in self._arrays():
-            take_over(array, state["arrays"][name])
+            restore_chunks(array, state["arrays"][name])
         if self.frames is not None:
             self.frames.load_state(state["frames"])
 
     def _arrays(self) -> Iterator[tuple[str, Array]]:
         for name in ("observations", "next_observations"):
             stored = getattr(self, name)
-            if stored is None:  # kept by the frame store
+            if stored is None:  # in the frame store
                 continue
             if isinstance(stored, dict):
                 yield from ((f"{name}.{key}", array) for key, array in stored.items())
@@ -353,7 +372,7 @@ class NStepReplay(ReplayBuffer):
 
 
 def _by_key(observations: Any) -> Any:
-    """Return one array per key where there is one dictionary per row."""
+    """Return one array per key where there is one dictionary per time step."""
     if isinstance(observations, dict) or len(observations) == 0 or not isinstance(observations[0], dict):
         return observations
     return {key: np.stack([row[key] for row in observations]) for key in observations[0]}
@@ -368,7 +387,7 @@ def _part(array: Any, rows: slice) -> Any:
 
 
 def _flat(array: Array) -> Array:
-    """``(rows, n_envs, ...)`` seen as ``(rows * n_envs, ...)``."""
+    """View ``(buffer_size, n_envs, ...)`` as ``(buffer_size * n_envs, ...)``."""
     return array.reshape(-1, *array.shape[2:])
 
 
@@ -378,28 +397,29 @@ def _returns(
     dones: Any,
     timeouts: Any,
     breaks: Any,
-    items: Any,
+    indices: Any,
     weights: Any,
     newest: int,
     n_steps: int,
     gamma: float,
 ) -> Any:
-    """Sum up rewards from some items on, to the end of the episode, the newest row or ``n_steps``.
+    """Sum rewards from some transitions on, to the end of the episode, the newest time step or ``n_steps``.
 
-    :param rewards: ``(rows, n_envs)``, likewise ``dones``, ``timeouts``, ``breaks``
-    :param items: ``(n,)``, likewise ``weights``
+    :param rewards: ``(buffer_size, n_envs)``, as ``dones``, ``timeouts`` and ``breaks``
+    :param indices: indices of the transitions, ``(n,)``
+    :param weights: their importance weights, ``(n,)``
     :param newest: row written last
-    :return: ``(4, n, 1)``: returns, whether the last step was terminal, the discount of what follows, the weights;
-        the item of the last step and the number of steps, ``(n,)`` each
+    :return: ``(4, n, 1)``: returns, whether the last step was terminal, the discount of the next value, the weights;
+        the index of the last step and the number of steps, ``(n,)`` each
     """
     rows, n_envs = rewards.shape
-    n = items.size
-    numbers = np.empty((4, n, 1), dtype=np.float32)
+    n = indices.size
+    scalars = np.empty((4, n, 1), dtype=np.float32)
     lasts = np.empty(n, dtype=np.int64)
     lengths = np.empty(n, dtype=np.int64)
     for k in range(n):
-        row = items[k] // n_envs
-        env = items[k] - row * n_envs
+        row = indices[k] // n_envs
+        env = indices[k] - row * n_envs
         discount = gamma
         total = np.float64(rewards[row, env])
         length = 1
@@ -408,11 +428,11 @@ def _returns(
             total += discount * rewards[row, env]
             discount *= gamma
             length += 1
-        numbers[0, k, 0] = total
-        # Most steps end nothing; not looking spares a cache miss.
-        numbers[1, k, 0] = dones[row, env] * (1.0 - timeouts[row, env]) if dones[row, env] != 0.0 else 0.0
-        numbers[2, k, 0] = discount
-        numbers[3, k, 0] = weights[k]
+        scalars[0, k, 0] = total
+        # Most steps end no episode; not reading the time limit saves a cache miss.
+        scalars[1, k, 0] = dones[row, env] * (1.0 - timeouts[row, env]) if dones[row, env] != 0.0 else 0.0
+        scalars[2, k, 0] = discount
+        scalars[3, k, 0] = weights[k]
         lasts[k] = row * n_envs + env
         lengths[k] = length
-    return numbers, lasts, lengths
+    return scalars, lasts, lengths

@@ -1,7 +1,7 @@
-"""Sum and minimum over an array of masses, and the search of a mass in it, in logarithmic time.
+"""Sum and minimum of an array of masses, and the search of a running sum, in logarithmic time.
 
 A tree of fan-out 8 in one flat array: a node's children are one cache line, and a million leaves are seven levels deep.
-Parents are always recomputed from their children, never adjusted by a difference, so that nothing drifts.
+Parents are always recomputed from their children, never adjusted by a difference, so that no error accumulates.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _CACHE_LINE = 64
 
 
 class SumMinTree:
-    """Masses of ``capacity`` items, all zero to begin with.
+    """Masses of ``capacity`` items, all zero at first.
 
-    :param capacity: number of items, any number from 1 on
+    :param capacity: number of items, at least 1
     :raises ValueError: when it is less than 1
     """
 
@@ -64,7 +64,7 @@ class SumMinTree:
         return view
 
     def set(self, items: Indices, masses: Masses) -> None:
-        """Give items new masses; of an item named twice the last mass stays.
+        """Set masses; of a repeated item the last mass counts.
 
         :param items: ``(n,)``
         :param masses: ``(n,)``, finite and not negative
@@ -82,7 +82,11 @@ class SumMinTree:
             raise ValueError("masses must be finite and not negative")
 
     def fill(self, begin: int, end: int, mass: float) -> None:
-        """Give the items from ``begin`` to ``end - 1`` the same mass.
+        """Set the mass of the items from ``begin`` to ``end - 1``.
+
+        :param begin: first item
+        :param end: one past the last item
+        :param mass: of all of them
 
         :raises IndexError: when the range is not inside the tree
         :raises ValueError: when the mass is negative or not finite
@@ -97,7 +101,7 @@ class SumMinTree:
     def find(self, masses: Masses) -> Indices:
         """Return the items at which the running sum of masses exceeds the given ones.
 
-        Items without mass are never found; what lies at or beyond the total leads to the last item that has one.
+        Items without mass are never returned; values at or beyond the total lead to the last item with mass.
 
         :param masses: ``(n,)``, at least 0
         :return: ``(n,)``
@@ -109,9 +113,9 @@ class SumMinTree:
         return found
 
     def draw(self, uniforms: Masses) -> tuple[Indices, Masses]:
-        """Draw stratified: one item from each of ``n`` equal shares of the total mass.
+        """Sample one item from each of n strata of equal mass.
 
-        :param uniforms: ``(n,)`` in [0, 1): where in its share each draw falls
+        :param uniforms: ``(n,)`` in [0, 1): position within each stratum
         :return: items ``(n,)`` in ascending order and their masses ``(n,)``
         :raises ValueError: when all masses are zero
         """
@@ -121,12 +125,12 @@ class SumMinTree:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """What :func:`set_masses` takes first: sums, minima, starts and counts of the levels."""
+        """First arguments of :func:`set_masses`: sums, minima, starts and counts of the levels."""
         return self._sums, self._minima, self._starts, self._counts
 
     def _check_any(self) -> None:
         if not self._sums[-1] > 0:
-            raise ValueError("nothing can be drawn: every mass is zero")
+            raise ValueError("cannot sample: every mass is zero")
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`load_state` needs: the masses up to the last positive one."""
@@ -134,7 +138,7 @@ class SumMinTree:
         return {"masses": self._sums[: used[-1] + 1 if len(used) else 0]}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back a state; every sum is recomputed, which gives the very same numbers."""
+        """Restore what :meth:`state` returned; recomputing the sums gives identical numbers."""
         masses = state["masses"]
         self.fill(0, self.capacity, 0.0)
         if len(masses):
@@ -164,7 +168,13 @@ def _recompute(sums: Any, minima: Any, children: int, parent: int) -> None:
 
 @compiled
 def set_masses(sums: Any, minima: Any, starts: Any, counts: Any, items: Any, masses: Any) -> int:
-    """:meth:`SumMinTree.set` for kernels; 1: no such item, 2: no such mass, 0: done."""
+    """:meth:`SumMinTree.set` for kernels.
+
+    :param sums: the tree's arrays, as ``minima``, ``starts`` and ``counts``; see :attr:`SumMinTree.arrays`
+    :param items: ``(n,)``
+    :param masses: ``(n,)``
+    :return: 0: done, 1: an item is out of range, 2: a mass is negative or not finite
+    """
     n = items.size
     for k in range(n):
         if items[k] < 0 or items[k] >= counts[0]:
@@ -176,14 +186,14 @@ def set_masses(sums: Any, minima: Any, starts: Any, counts: Any, items: Any, mas
         minima[items[k]] = masses[k] if masses[k] > 0.0 else np.inf
     for level in range(1, starts.size):
         below, here, count = starts[level - 1], starts[level], counts[level]
-        if n >= count:  # so many items that the whole level is cheaper
+        if n >= count:  # recomputing the whole level is cheaper
             for node in range(count):
                 _recompute(sums, minima, below + (node << _SHIFT), here + node)
             continue
         done = -1
         for k in range(n):
             node = items[k] >> (_SHIFT * level)
-            if node != done:  # stratified draws come in order, so neighbours often share a parent
+            if node != done:  # stratified samples are in order: neighbours often share a parent
                 _recompute(sums, minima, below + (node << _SHIFT), here + node)
                 done = node
     return 0
@@ -223,7 +233,7 @@ def _find(sums: Any, starts: Any, rest: Any) -> Any:
                         inside = True
                         break
                     left -= mass
-            # Rounding may leave a search a little beyond the last child: from there on it keeps to the end.
+            # Rounding may leave a search just beyond the last child: it then stays at the end.
             rest[k] = left if inside else np.inf
             found[k] = family + chosen
     return found
@@ -231,7 +241,13 @@ def _find(sums: Any, starts: Any, rest: Any) -> Any:
 
 @compiled
 def draw_masses(sums: Any, starts: Any, uniforms: Any) -> Any:
-    """:meth:`SumMinTree.draw` for kernels."""
+    """:meth:`SumMinTree.draw` for kernels.
+
+    :param sums: the tree's array
+    :param starts: of its levels
+    :param uniforms: ``(n,)`` in [0, 1)
+    :return: items and their masses, ``(n,)`` each
+    """
     n = uniforms.size
     share = sums[starts[-1]] / n
     rest = np.empty(n)

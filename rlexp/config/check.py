@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import operator
 from collections.abc import Iterator
 from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from rlexp import registry
+from rlexp.config.renamed import RENAMED_VALUES
 from rlexp.config.schema import Config
+from rlexp.config.validate import check_value
 from rlexp.errors import UsageError, did_you_mean
-
-_LARGEST_INT = 2**63 - 1  # what NumPy and torch count with
-_LARGEST_FLOAT = 3.4e38  # what they compute with: float32
-_BOUNDS = (
-    ("greater than", "above", operator.gt),
-    ("at least", "at_least", operator.ge),
-    ("less than", "below", operator.lt),
-    ("at most", "at_most", operator.le),
-)
 
 
 def check(cfg: DictConfig) -> None:
-    """Refuse what cannot be run.
+    """Reject a config that cannot be run.
 
     :raises UsageError: naming the key, what was given and what is allowed
     """
@@ -37,17 +28,10 @@ def check(cfg: DictConfig) -> None:
         raise UsageError(
             "total_timesteps, total_episodes: no budget given; set at least one, e.g. total_timesteps=100000"
         )
-    _check_net_arch(cfg.algo.get("net_arch", ListConfig([])))
-    _check_sequences(cfg.algo, cfg.hardware.n_envs)
     _check_wandb(cfg)
     if cfg.hardware.ray is not None:
-        _check_ray(cfg)
-    on_policy = "n_steps" in cfg.algo and "batch_size" in cfg.algo and "n_epochs" in cfg.algo
-    if on_policy and cfg.algo.batch_size > cfg.algo.n_steps * cfg.hardware.n_envs:
-        raise UsageError(
-            f"algo.batch_size: {cfg.algo.batch_size} given, allowed is at most algo.n_steps x hardware.n_envs = "
-            f"{cfg.algo.n_steps * cfg.hardware.n_envs}"
-        )
+        _check_distributed(cfg)
+    _check_algorithm(cfg)
 
 
 def check_interpolations(cfg: DictConfig) -> None:
@@ -90,52 +74,17 @@ def _check_ranges(node: DictConfig, prefix: str, schema: Any) -> None:
     if fields:
         _check_keys(node, prefix, fields)
     for key in node:
-        value, path = node[key], f"{prefix}{key!s}"
-        if isinstance(value, DictConfig):
-            _check_ranges(value, f"{path}.", OmegaConf.get_type(value))
-        elif str(key) in fields:
-            _check_value(path, value, fields[str(key)].metadata)
-
-
-def _check_value(path: str, value: Any, limits: Any) -> None:
-    choices = limits.get("choices")
-    if choices and value not in choices:
-        raise UsageError(
-            f"{path}: '{value}' given, allowed are {', '.join(choices)}{did_you_mean(str(value), choices)}"
-        )
-    shown = value
-    if limits.get("automatic"):
-        value = _check_automatic(path, value, limits["automatic"])
-    if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
-        return
-    if not math.isfinite(value):
-        raise UsageError(f"{path}: {value} given, a finite number is needed")
-    largest = _LARGEST_INT if isinstance(value, int) else _LARGEST_FLOAT
-    if abs(value) > largest:
-        raise UsageError(f"{path}: {value:g} given, must be at most {largest:g}")
-    bounds = [(words, limits[key], holds) for words, key, holds in _BOUNDS if limits.get(key) is not None]
-    if not all(holds(value, bound) for _, bound, holds in bounds):
-        allowed = " and ".join(f"{words} {bound}" for words, bound, _ in bounds)
-        raise UsageError(f"{path}: {shown} given, must be {allowed}")
-
-
-def _check_automatic(path: str, value: Any, forms: str) -> float | None:
-    """Return the number in ``auto``, ``auto_0.1`` or ``0.1``; None where there is none."""
-    start = value.removeprefix("auto_") if isinstance(value, str) and "auto_" in forms else value
-    if value == "auto":
-        return None
-    if isinstance(start, (int, float)) and not isinstance(start, bool):
-        return float(start)
-    try:
-        if start is value:
-            raise ValueError
-        return float(start)
-    except ValueError:
-        raise UsageError(f"{path}: '{value}' given, allowed are {forms}") from None
+        path, limits = f"{prefix}{key!s}", fields[str(key)].metadata if str(key) in fields else {}
+        if isinstance(node[key], DictConfig) and not limits:
+            _check_ranges(node[key], f"{path}.", OmegaConf.get_type(node[key]))
+        else:
+            value = OmegaConf.to_container(node[key]) if OmegaConf.is_config(node[key]) else node[key]
+            former = {**RENAMED_VALUES.get(path, {}), **limits.get("former_values", {})}
+            check_value(path, value, {**limits, "former_values": former})
 
 
 def _check_wandb(cfg: DictConfig) -> None:
-    """Check the rules of W&B, which it would tell only after the run has begun."""
+    """Check the rules of W&B, which would itself report them only after the run has begun."""
     if cfg.logger.wandb == "disabled":
         return
     for tag in cfg.tags:
@@ -150,61 +99,27 @@ def _check_wandb(cfg: DictConfig) -> None:
         raise UsageError(f"name: {len(cfg.name)} characters given, W&B takes 1 to 128; or logger=none")
 
 
-def _check_sequences(algo: DictConfig, n_envs: int) -> None:
-    if not {"sequence_length", "burn_in", "period"} <= set(algo):
-        return
-    for key in ("net_arch", "head_arch"):
-        if not isinstance(algo[key], ListConfig) or not all(_is_size(n) for n in algo[key]):
-            given = OmegaConf.to_container(algo[key]) if OmegaConf.is_config(algo[key]) else algo[key]
-            raise UsageError(
-                f"algo.{key}: {given} given, a list of positive numbers of units is needed, e.g. [64]"
-            )
-    least = max(1, algo.burn_in)
-    if algo.sequence_length < least:
-        raise UsageError(
-            f"algo.sequence_length: {algo.sequence_length} given, must be at least algo.burn_in = {least}"
-        )
-    if algo.period is not None and not least <= algo.period <= algo.sequence_length:
-        raise UsageError(
-            f"algo.period: {algo.period} given, must be at least algo.burn_in = {least} and at most "
-            f"algo.sequence_length = {algo.sequence_length}"
-        )
-    period = algo.period or max(least, algo.sequence_length // 2)
-    needed = n_envs * (1 + algo.sequence_length // period) * period
-    if algo.get("buffer_size", needed) < needed:
-        raise UsageError(
-            f"algo.buffer_size: {algo.buffer_size} given, must be at least {needed} for hardware.n_envs = {n_envs} and "
-            f"algo.sequence_length = {algo.sequence_length}"
-        )
-
-
-def _check_ray(cfg: DictConfig) -> None:
-    algo, ray = cfg.algo, cfg.hardware.ray
-    if not registry.algo(algo.name).distributed:
+def _check_distributed(cfg: DictConfig) -> None:
+    if not registry.algo(cfg.algo.name).distributed:
         able = ", ".join(spec.name for spec in registry.algos().values() if spec.distributed)
         raise UsageError(
-            f"hardware: ray given, which trains {able}; algo={algo.name} trains with hardware=cpu or gpu"
-        )
-    period = algo.period or max(1, algo.burn_in, algo.sequence_length // 2)
-    # What an actor may send at once must fit a shard.
-    message = ray.send_every + cfg.hardware.n_envs * (1 + algo.sequence_length // period)
-    if algo.buffer_size // period // ray.replay_shards < message:
-        raise UsageError(
-            f"algo.buffer_size: {algo.buffer_size} given, must be at least {message * period * ray.replay_shards} for "
-            f"hardware.ray.replay_shards = {ray.replay_shards}"
+            f"hardware: ray given, which trains {able}; algo={cfg.algo.name} trains with hardware=cpu or gpu"
         )
 
 
-def _is_size(n: Any) -> bool:
-    return isinstance(n, int) and not isinstance(n, bool) and n > 0
+def _check_algorithm(cfg: DictConfig) -> None:
+    """Ask the dataclass of the algorithm's settings, which knows what must go together.
 
-
-def _check_net_arch(net_arch: Any) -> None:
-    layers = net_arch.values() if isinstance(net_arch, DictConfig) else [net_arch]
-    for units in layers:
-        if not isinstance(units, ListConfig) or not all(_is_size(n) for n in units):
-            given = OmegaConf.to_container(net_arch) if OmegaConf.is_config(net_arch) else net_arch
-            raise UsageError(
-                f"algo.net_arch: {given} given, a list of positive numbers of units is needed, e.g. [64,64], "
-                "or one list per network, e.g. {pi:[64],vf:[64]}"
-            )
+    ``check_together(settings, n_envs)`` is asked by the constructor, too; ``check_run(settings, hardware)`` is not.
+    """
+    schema: Any = OmegaConf.get_type(cfg.algo)
+    settings = OmegaConf.to_container(cfg.algo, resolve=True)
+    hardware = OmegaConf.to_container(cfg.hardware, resolve=True)
+    assert isinstance(settings, dict) and isinstance(hardware, dict)
+    try:
+        if hasattr(schema, "check_together"):
+            schema.check_together(settings, cfg.hardware.n_envs)
+        if hasattr(schema, "check_run"):
+            schema.check_run(settings, hardware)
+    except UsageError as error:
+        raise UsageError(f"algo.{error}") from None

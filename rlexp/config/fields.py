@@ -1,7 +1,8 @@
-"""Field helpers: a schema says the type *and* the allowed range of a value, in one place."""
+"""Fields of config dataclasses: the allowed range of a setting, its former names, and whether it is the policy's."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -13,11 +14,17 @@ def number(
     at_least: float | None = None,
     below: float | None = None,
     at_most: float | None = None,
+    *,
+    policy: bool = False,
+    formerly: str | None = None,
 ) -> Any:
-    """A mandatory numeric field; None is allowed where the type says ``Optional``."""
-    return field(
-        default=MISSING, metadata={"above": above, "at_least": at_least, "below": below, "at_most": at_most}
-    )
+    """A mandatory numeric field; None is allowed where the type says ``Optional``.
+
+    :param policy: whether the algorithm takes it inside ``policy_kwargs``; likewise in every function below
+    :param formerly: the name that the setting had in configs of older runs; likewise in every function below
+    """
+    bounds = {"above": above, "at_least": at_least, "below": below, "at_most": at_most}
+    return _field(policy, formerly, **bounds)
 
 
 def automatic(forms: str, at_least: float | None = None) -> Any:
@@ -25,14 +32,38 @@ def automatic(forms: str, at_least: float | None = None) -> Any:
 
     :param forms: what is allowed, for the message; with ``auto_`` among it a first value may be given like that
     """
-    return field(default=MISSING, metadata={"automatic": forms, "at_least": at_least})
+    return _field(automatic=forms, at_least=at_least)
 
 
-def choice(*choices: str) -> Any:
-    """A mandatory field with a closed list of values."""
-    return field(default=MISSING, metadata={"choices": choices})
+def choice(
+    *choices: str,
+    policy: bool = False,
+    formerly: str | None = None,
+    former_values: Mapping[str, str] | None = None,
+) -> Any:
+    """A mandatory field with a closed list of values.
+
+    :param former_values: what values of older runs are called now
+    """
+    return _field(policy, formerly, choices=choices, former_values=former_values)
 
 
-def given() -> Any:
+def layers(per_network: bool = False, policy: bool = False) -> Any:
+    """A mandatory list of numbers of units, one for each layer.
+
+    :param per_network: whether it may be one list for each network, ``{pi: [64], vf: [64]}``; its annotation is then
+        ``Any``
+    """
+    return _field(policy, layers="networks" if per_network else "one")
+
+
+def given(policy: bool = False, formerly: str | None = None) -> Any:
     """A mandatory field without further limits."""
-    return field(default=MISSING)
+    return _field(policy, formerly)
+
+
+def _field(policy: bool = False, formerly: str | None = None, **limits: Any) -> Any:
+    known = {"policy": policy or None, "formerly": formerly, **limits}
+    return field(
+        default=MISSING, metadata={name: value for name, value in known.items() if value is not None}
+    )

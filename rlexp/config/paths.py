@@ -1,37 +1,25 @@
-"""The same words always lead to the same folder."""
+"""The same settings always lead to the same folder."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-# Keys that change where or how loudly a run works, but not what it learns.
-BOOKKEEPING = ("seed", "output_dir", "name", "tags", "force", "logger", "checkpoint")
-# Of the hardware only the number of task copies changes what is learned.
+from rlexp.config.intervals import KEYS, is_default
+from rlexp.config.renamed import with_old_names
+
+# Keys that change where or how loudly a run works or how its policy is measured, but not what it learns.
+BOOKKEEPING = ("seed", "output_dir", "name", "tags", "force", "logger", "checkpoint", "evaluation")
+# Of the hardware only the number of environments changes what is learned.
 LEARNING_HARDWARE = ("n_envs",)
 # With actors of their own, how learning is spread over them does, too; where they are does not.
 RAY_BOOKKEEPING = ("address", "object_store_mb")
-
-
-def conf_dir() -> Path:
-    """Return the folder of the YAML files: inside an installed wheel, else at the top of the checkout."""
-    return _shipped("conf")
-
-
-def sweeps_dir() -> Path:
-    """Return the folder of the sweep files: inside an installed wheel, else at the top of the checkout."""
-    return _shipped("sweeps")
-
-
-def _shipped(name: str) -> Path:
-    package = Path(__file__).resolve().parent.parent
-    inside = package / name
-    return inside if inside.is_dir() else package.parent / name
 
 
 def resolved(cfg: DictConfig) -> dict[str, Any]:
@@ -39,14 +27,19 @@ def resolved(cfg: DictConfig) -> dict[str, Any]:
 
     :raises omegaconf.errors.MissingMandatoryValue: when a mandatory value is missing
     """
-    plain = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    container = OmegaConf.to_container(plain, resolve=True, throw_on_missing=True)
-    assert isinstance(container, dict)
-    return {str(key): value for key, value in container.items()}
+    found: dict[str, Any] = {}
+    for key in cfg:
+        if key != "hydra":
+            value = cfg[key]
+            is_node = OmegaConf.is_config(value)
+            found[str(key)] = (
+                OmegaConf.to_container(value, resolve=True, throw_on_missing=True) if is_node else value
+            )
+    return found
 
 
 def learning(cfg: DictConfig) -> dict[str, Any]:
-    """Return what of one run's config decides what is learned, with what follows from its seed filled in."""
+    """Return what of a run's config decides what is learned, with what follows from its seed filled in."""
     part = {key: value for key, value in resolved(cfg).items() if key not in BOOKKEEPING}
     hardware = part["hardware"]
     part["hardware"] = {key: hardware[key] for key in LEARNING_HARDWARE}
@@ -56,11 +49,34 @@ def learning(cfg: DictConfig) -> dict[str, Any]:
     return part
 
 
+def reported(cfg: DictConfig) -> dict[str, Any]:
+    """Return what of a run's config decides its numbers in a report: what is learned, and how it is measured."""
+    return {**learning(cfg), "evaluation": resolved(cfg)["evaluation"]}
+
+
 def variant(cfg: DictConfig) -> str:
-    """Return eight hexadecimal digits that stand for everything that decides what is learned, but the seed."""
+    """Return eight hexadecimal digits that stand for everything that decides what is learned except the seed."""
+    return _digest(learning(_unseeded(cfg)))
+
+
+def earlier_variant(cfg: DictConfig) -> str:
+    """Return the variant of earlier versions: it depended on ``evaluation.*``, whose intervals were null unless set."""
+    unseeded = _unseeded(cfg)
+    for key in KEYS:
+        if is_default(unseeded.evaluation, key):
+            unseeded.evaluation[key] = None
+    return _digest(reported(unseeded))
+
+
+def _unseeded(cfg: DictConfig) -> DictConfig:
+    """Return a copy in which keys that follow ``${seed}`` do not tell the variants of two seeds apart."""
     unseeded = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    unseeded.seed = 0  # keys that follow ${seed} must not tell the variants of two seeds apart
-    text = json.dumps(learning(unseeded), sort_keys=True)
+    unseeded.seed = 0
+    return unseeded
+
+
+def _digest(part: dict[str, Any]) -> str:
+    text = json.dumps(with_old_names(part), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -72,6 +88,14 @@ def env_label(cfg: DictConfig) -> str:
 
 
 def run_dir(cfg: DictConfig) -> Path:
-    """Return the absolute folder of a run: ``<output_dir>/runs/<env>/<algo>/<variant>/seed=<n>``."""
-    top = Path(str(cfg.output_dir)).expanduser().absolute()
-    return top / "runs" / env_label(cfg) / str(cfg.algo.name) / variant(cfg) / f"seed={cfg.seed}"
+    """Return the absolute folder of a run: ``<output_dir>/runs/<env>/<algo>/<variant>/seed=<n>``.
+
+    A run that lies where earlier versions put it is found there.
+    """
+    top = Path(str(cfg.output_dir)).expanduser().absolute() / "runs" / env_label(cfg) / str(cfg.algo.name)
+    folder = top / variant(cfg) / f"seed={cfg.seed}"
+    # os.path.isdir() is content with a path that is too long; whoever creates the folder reports it.
+    if os.path.isdir(folder) or not os.path.isdir(top):  # noqa: PTH112
+        return folder
+    earlier = top / earlier_variant(cfg) / folder.name
+    return earlier if os.path.isdir(earlier) else folder  # noqa: PTH112

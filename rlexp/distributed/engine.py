@@ -1,4 +1,4 @@
-"""What is asked of whatever runs processes and carries messages between them."""
+"""What distributed training needs of whatever runs processes and carries messages between them."""
 
 from __future__ import annotations
 
@@ -9,47 +9,59 @@ from typing import Any, Protocol
 Handle = Any
 """An object in a process of its own."""
 Ref = Any
-"""A value that may not be there yet, and may lie anywhere."""
+"""A future: a value that may not exist yet, on any machine."""
 
 
-class Dead(Exception):
-    """An answer that will never come, since who was asked is gone."""
+class ProcessDied(Exception):
+    """The process that should have answered is gone."""
 
 
-class Missing(Exception):
-    """A value that is gone, or that depended on one, while who made it may well be there."""
+class ObjectLost(Exception):
+    """A value, or one that it was computed from, is gone, although its process may be alive."""
 
 
 class Engine(Protocol):
-    """Starts objects in processes of their own and calls their methods; nothing but ``get`` ever waits."""
+    """Starts objects in processes of their own and calls their methods asynchronously; only :meth:`get` blocks."""
 
     def start(self, build: Callable[..., Any], *arguments: Any) -> Handle:
-        """Begin to start ``build(*arguments)``, a class that the other process can import."""
+        """Start ``build(*arguments)`` in a new process.
 
-    def call(self, handle: Handle, method: str, *arguments: Any) -> Ref:
-        """Call a method. Calls of one handle are answered in their order; references among the arguments arrive as
-        their values.
+        :param build: a class that the other process can import
         """
 
-    def call_for_two(self, handle: Handle, method: str, *arguments: Any) -> tuple[Ref, Ref]:
-        """Call a method that returns two values, so that the one can be read here while the other moves on."""
+    def call(self, handle: Handle, method: str, *arguments: Any) -> Ref:
+        """Call a method; calls of one handle are executed in order.
+
+        :param arguments: references among them are replaced by their values
+        """
+
+    def call_pair(self, handle: Handle, method: str, *arguments: Any) -> tuple[Ref, Ref]:
+        """Call a method that returns two values, each with a reference of its own.
+
+        One of them can be read here while the other is passed on without being copied.
+
+        :param arguments: references among them are replaced by their values
+        """
 
     def put(self, value: Any) -> Ref:
-        """Lay a value down once for all who are told of it."""
+        """Store a value once for all processes that get its reference."""
 
-    def settled(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
-        """Return those that are there or will never be, waiting for the first at most ``timeout`` seconds."""
+    def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
+        """Return those that are settled: their value is there or will never be.
+
+        :param timeout: seconds to wait for the first of them
+        """
 
     def get(self, ref: Ref) -> Any:
-        """Return a settled value; arrays may be read-only.
+        """Return a value; its arrays may be read-only.
 
-        :raises Dead: when it will never come
-        :raises Missing: when it is gone
+        :raises ProcessDied: when its process is gone
+        :raises ObjectLost: when the value is gone
         :raises Exception: whatever the method raised
         """
 
     def kill(self, handle: Handle) -> None:
-        """End an object's process; what it was asked is lost."""
+        """End an object's process; its pending calls are lost."""
 
     def close(self) -> None:
         """End everything that was started."""
@@ -57,21 +69,21 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """How learning is spread.
+    """How training is distributed.
 
-    :param actors: processes that act
-    :param replay_shards: processes that remember
-    :param prefetch: batches asked for before they are needed
-    :param weights_every: updates between two weights that actors get
-    :param pace: ``"serial"``: as many updates per step as without actors; ``"free"``: everybody as fast as they can
-    :param ladder: each task explores at a constant rate of its own
-    :param send_every: complete sequences in an actor's message; a dying actor takes at most so many along
+    :param actors: actor processes
+    :param replay_shards: replay processes
+    :param prefetch: batches requested ahead of the learner
+    :param weights_every: updates between two broadcasts of the weights
+    :param update_ratio: ``"serial"``: as many updates per step as without actors; ``"free"``: neither side waits
+    :param per_actor_epsilon: every environment explores at a constant rate of its own (Horgan et al. 2018)
+    :param send_every: complete sequences per message; a dying actor loses at most as many
     """
 
     actors: int = 2
     replay_shards: int = 1
     prefetch: int = 2
     weights_every: int = 10
-    pace: str = "serial"
-    ladder: bool = True
+    update_ratio: str = "serial"
+    per_actor_epsilon: bool = True
     send_every: int = 1

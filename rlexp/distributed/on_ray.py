@@ -1,4 +1,4 @@
-"""The engine: Ray's actors. Nothing else imports Ray, and nothing imports this before it is asked for."""
+"""The engine on Ray. Nothing else imports Ray, and nothing imports this module before Ray is asked for."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
 from rlexp.distributed import guardian
-from rlexp.distributed.engine import Dead, Handle, Missing, Ref
+from rlexp.distributed.engine import Handle, ObjectLost, ProcessDied, Ref
 from rlexp.distributed.guardian import clear_stale, command_line, users
 from rlexp.errors import UsageError
+from rlexp.system import extras
 
 # Sockets lie in the engine's folder, and the system allows their paths about 100 characters.
 _LONGEST_TEMPORARY = 20
@@ -34,13 +34,12 @@ _ATTEMPTS = 3  # to start an engine
 
 
 def require(address: str | None) -> None:
-    """Refuse to go on without Ray, or without the cluster that is to be joined.
+    """Check that Ray is installed and that the cluster to join answers.
 
     :param address: see :class:`RayEngine`
     :raises UsageError: when it is not installed, or does not answer
     """
-    if find_spec("ray") is None:
-        raise UsageError("hardware: ray given, Ray is not installed (pip install 'rlexp[ray]')")
+    extras.require("ray", "ray", "hardware=ray")
     if address is None:
         return
     host, _, port = address.rpartition(":")
@@ -57,15 +56,23 @@ def require(address: str | None) -> None:
 
 
 class RayEngine:
-    """Joins a cluster of Ray's, or starts one of its own for as long as it lasts.
+    """Joins a Ray cluster, or starts one of its own that ends with it.
 
-    :param address: None: an engine of its own, which only this machine can reach; else ``"auto"`` or ``host:port``
-    :param processes: that will run side by side; tells an engine of its own how many to allow
-    :param object_store_mb: memory that its processes share
+    :param address: None: a cluster of its own, which only this machine can reach; else ``"auto"`` or ``host:port``
+    :param processes: that will run at the same time; how many a cluster of its own allows
+    :param object_store_mb: size of the shared object store of a cluster of its own, in MiB
+    :param on_loss: command that runs, with the reason as its last argument, when Ray ends this process;
+        only with a cluster of its own
     :raises UsageError: when the cluster cannot be reached
     """
 
-    def __init__(self, address: str | None, processes: int, object_store_mb: int = 200) -> None:
+    def __init__(
+        self,
+        address: str | None,
+        processes: int,
+        object_store_mb: int = 200,
+        on_loss: Sequence[str] = (),
+    ) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         self._folder: Path | None = None
@@ -73,9 +80,9 @@ class RayEngine:
         self._head: dict[int, str] = {}
         self._checked_at = self._answered_at = time.monotonic()
         self._is_gone = False
-        words: dict[str, Any] = {"address": address}
+        arguments: dict[str, Any] = {"address": address}
         if address is None:
-            # Its processes know one another by a secret that is theirs alone and lies in no file.
+            # Its processes authenticate with a secret that lies in no file.
             os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
             os.environ.setdefault(
@@ -86,13 +93,11 @@ class RayEngine:
             clear_stale(Path(top).glob(f"{_PREFIX}*"))
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=top))  # private to this user
             self._guardian = subprocess.Popen(
-                [sys.executable, "-P", str(Path(guardian.__file__)), str(self._folder)],
+                [sys.executable, "-P", str(Path(guardian.__file__)), str(self._folder), *on_loss],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-            words = {
+            arguments = {
                 "address": "local",
                 "num_cpus": processes + 1,
                 "object_store_memory": object_store_mb << 20,
@@ -105,7 +110,7 @@ class RayEngine:
         handler = signal.getsignal(signal.SIGTERM)
         try:
             quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-            self._begin({**words, **quiet, "job_config": _job_config()})
+            self._begin({**arguments, **quiet, "job_config": _job_config()})
         except BaseException as error:
             self._ray.shutdown()
             self._dismiss_guardian()
@@ -115,7 +120,7 @@ class RayEngine:
             raise UsageError(f"hardware.ray.address: {address} given, no cluster answers: {first}") from error
         finally:
             if handler is not None and signal.getsignal(signal.SIGTERM) is not handler:
-                signal.signal(signal.SIGTERM, handler)  # Ray puts one of its own in its place
+                signal.signal(signal.SIGTERM, handler)  # Ray has installed its own
         self._head = {} if self._folder is None else self._find_head(self._folder)
         self._gcs_address: str = ray.get_runtime_context().gcs_address
         gone = ray.exceptions
@@ -127,10 +132,10 @@ class RayEngine:
         )
         self._handles: list[Handle] = []
 
-    def _begin(self, words: dict[str, Any]) -> None:
+    def _begin(self, arguments: dict[str, Any]) -> None:
         for left in reversed(range(_ATTEMPTS)):
             try:
-                self._ray.init(**words)
+                self._ray.init(**arguments)
                 return
             except Exception as error:
                 # Ray gives itself 30 s, too few on a busy machine, and has no class of its own for that.
@@ -139,7 +144,7 @@ class RayEngine:
                 self._clear_away()
 
     def _clear_away(self) -> None:
-        """End what a start that failed has left: Ray itself only ends what has started."""
+        """End what a failed start left behind: Ray itself only ends what has started."""
         self._ray.shutdown()
         if self._folder is not None:
             for process in users(self._folder / "ray"):
@@ -154,7 +159,7 @@ class RayEngine:
         return {process: name for process, name in names.items() if name in _HEAD}
 
     def _check_head(self) -> None:
-        """Notice the end of what holds the engine together: Ray itself ends this process for it, a minute later.
+        """Notice the end of the cluster's head processes: Ray itself would end this process a minute later.
 
         :raises RuntimeError: when it has ended
         """
@@ -162,19 +167,18 @@ class RayEngine:
         if self._is_gone or now - self._checked_at < _CHECK_SECONDS:
             return
         self._checked_at = now
-        ended = [name for process, name in self._head.items() if not _is_alive(process)]
+        ended = [name for process, name in self._head.items() if not guardian.is_alive(process)]
         if self._folder is None:
             host, _, port = self._gcs_address.rpartition(":")
             try:
                 socket.create_connection((host, int(port)), timeout=_CHECK_SECONDS).close()
                 self._answered_at = now
             except OSError:
-                ended = (
-                    [f"the head at {self._gcs_address}"] if now - self._answered_at > _SILENT_SECONDS else []
-                )
+                if now - self._answered_at > _SILENT_SECONDS:
+                    ended = [f"the head at {self._gcs_address}"]
         if ended:
             self._is_gone = True
-            raise RuntimeError(f"Ray has ended during the run ({', '.join(ended)} is gone)")
+            raise RuntimeError(guardian.describe_loss(ended))
 
     def __enter__(self) -> Self:
         return self
@@ -184,7 +188,7 @@ class RayEngine:
 
     def start(self, build: Callable[..., Any], *arguments: Any) -> Handle:
         """See :class:`~rlexp.distributed.engine.Engine`."""
-        # Whoever notices a death starts another one, with other seeds: Ray itself restarts nothing.
+        # The learner replaces dead processes, with other seeds: Ray itself restarts nothing.
         remote = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(build)
         handle = remote.remote(*arguments)
         self._handles.append(handle)
@@ -194,7 +198,7 @@ class RayEngine:
         """See :class:`~rlexp.distributed.engine.Engine`."""
         return getattr(handle, method).remote(*arguments)
 
-    def call_for_two(self, handle: Handle, method: str, *arguments: Any) -> tuple[Ref, Ref]:
+    def call_pair(self, handle: Handle, method: str, *arguments: Any) -> tuple[Ref, Ref]:
         """See :class:`~rlexp.distributed.engine.Engine`."""
         first, second = getattr(handle, method).options(num_returns=2).remote(*arguments)
         return first, second
@@ -203,7 +207,7 @@ class RayEngine:
         """See :class:`~rlexp.distributed.engine.Engine`."""
         return self._ray.put(value)
 
-    def settled(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
+    def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
         """See :class:`~rlexp.distributed.engine.Engine`.
 
         :raises RuntimeError: when Ray itself has ended
@@ -224,14 +228,14 @@ class RayEngine:
             return self._ray.get(ref)
         except self._ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, (*self._deaths, self._ray.exceptions.ObjectLostError)):
-                raise Missing(_first_line(error.cause)) from error  # what it was given had been lost
+                raise ObjectLost(_first_line(error.cause)) from error  # an argument was lost
             raise error.cause from error
         except self._ray.exceptions.ObjectLostError as error:
-            raise Missing(_first_line(error)) from error
+            raise ObjectLost(_first_line(error)) from error
         except self._deaths as error:
-            if getattr(error, "actor_init_failed", False):  # it would fail again
-                raise RuntimeError(f"a process could not begin: {_last_line(error)}") from error
-            raise Dead(_first_line(error)) from error
+            if getattr(error, "actor_init_failed", False):  # a new one would fail, too
+                raise RuntimeError(f"a process could not start: {_last_line(error)}") from error
+            raise ProcessDied(_first_line(error)) from error
 
     def kill(self, handle: Handle) -> None:
         """See :class:`~rlexp.distributed.engine.Engine`."""
@@ -243,7 +247,7 @@ class RayEngine:
     def close(self) -> None:
         """See :class:`~rlexp.distributed.engine.Engine`."""
         if self._is_gone:
-            # Ray would wait for an answer, and crash in the end: after the run has failed, leave it out.
+            # Ray's shutdown would wait for an answer and crash: skip it once the failed run is recorded.
             atexit.register(_exit_as_failed)
         elif self._ray.is_initialized():
             for handle in list(self._handles):
@@ -254,7 +258,8 @@ class RayEngine:
     def _dismiss_guardian(self) -> None:
         """Let the guardian end what is left and remove the folder."""
         if self._guardian is not None:
-            self._guardian.communicate()
+            with contextlib.suppress(OSError):  # it was killed
+                self._guardian.communicate(guardian.DISMISSED)
             self._guardian = None
 
 
@@ -262,14 +267,6 @@ def _exit_as_failed() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        status = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,7 +1,6 @@
 """ACER: truncated importance weights with bias correction, and its critics.
 
-Wang et al. 2017, "Sample efficient actor-critic with experience replay", for discrete and continuous actions. Written
-from the equations as they are known from descriptions and public code; the paper itself was not at hand.
+Wang et al. 2017, "Sample efficient actor-critic with experience replay", for discrete and continuous actions.
 
 The policy gradients are ascent directions with respect to the statistics of each sample's action
 distribution, before any averaging, so that they can be brought into the trust region
@@ -14,11 +13,9 @@ import math
 
 import torch as th
 
-_HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
-
 
 def truncated_weights(ratios: th.Tensor, cap: float) -> th.Tensor:
-    """Return ``min(c, ρ)``, the weight of what was really done.
+    """Return ``min(c, ρ)``, the weight of the action taken.
 
     :param ratios: ``ρ``, any shape
     :param cap: ``c``; infinity: ordinary importance sampling
@@ -27,7 +24,7 @@ def truncated_weights(ratios: th.Tensor, cap: float) -> th.Tensor:
 
 
 def correction_weights(ratios: th.Tensor, cap: float) -> th.Tensor:
-    """Return ``[1 - c/ρ]₊``, the weight of what truncation takes away; 0 where ``ρ <= c``.
+    """Return ``[1 - c/ρ]₊``, the weight of the bias correction; 0 where ``ρ <= c``.
 
     :param ratios: ``ρ``, any shape
     :param cap: ``c``
@@ -57,8 +54,8 @@ def categorical_policy_gradient(
         g = min(c, ρ_a) (Q^ret - V) ∇_φ log π(a)
             + Σ_a' [1 - c/ρ_a']₊ π(a') (Q(a') - V) ∇_φ log π(a') + η ∇_φ H
 
-    where ``∇_φ log π(a)`` is ``1/π(a)`` in place ``a``, so that the correction is ``[1 - c/ρ_a']₊ (Q(a') -
-    V)`` in place ``a'``, and ``∇_φ H = -log π - 1``.
+    where ``∇_φ log π(a)`` has ``1/π(a)`` as its entry ``a``, so that the entry ``a'`` of the correction is
+    ``[1 - c/ρ_a']₊ (Q(a') - V)``, and ``∇_φ H = -log π - 1``.
 
     :param probabilities: π, ``(N, A)``
     :param behaviour: μ, the probabilities of all actions when the action was taken, ``(N, A)``
@@ -67,7 +64,7 @@ def categorical_policy_gradient(
     :param action_values: ``Q(x, ·)``, ``(N, A)``
     :param state_values: ``V(x)``, ``(N,)``
     :param cap: ``c``
-    :param bias_correction: whether the second term is there
+    :param bias_correction: whether to add the second term
     :param ent_coef: weight η of the entropy
     :return: ``(N, A)``
     """
@@ -92,9 +89,9 @@ def gaussian_policy_gradient(
     actions: th.Tensor,
     ratios: th.Tensor,
     advantages: th.Tensor,
-    fresh_actions: th.Tensor,
-    fresh_ratios: th.Tensor,
-    fresh_advantages: th.Tensor,
+    sampled_actions: th.Tensor,
+    sampled_ratios: th.Tensor,
+    sampled_advantages: th.Tensor,
     *,
     learn_std: bool,
     cap: float = 5.0,
@@ -107,28 +104,28 @@ def gaussian_policy_gradient(
 
         g = min(c, ρ) (Q^opc - V) ∇_φ log f(a) + [1 - c/ρ']₊ (Q̃(x, a') - V) ∇_φ log f(a') + η ∇_φ H
 
-    with one fresh ``a' ~ f(·|φ)`` in place of the sum over actions, ``ρ' = f(a'|φ) / f(a'|φ_μ)``,
+    with one sampled ``a' ~ f(·|φ)`` instead of the sum over actions, ``ρ' = f(a'|φ) / f(a'|φ_μ)``,
     ``∇_mean log f(a) = (a - mean) / σ²`` and ``∇_{log σ} log f(a) = (a - mean)² / σ² - 1``.
 
     :param mean: ``(N, d)``
     :param log_std: ``(N, d)``
-    :param actions: those taken, ``(N, d)``
+    :param actions: the actions taken, ``(N, d)``
     :param ratios: ``ρ``, ``(N,)``
     :param advantages: ``Q^opc - V``, ``(N,)``
-    :param fresh_actions: ``a'``, ``(N, d)``
-    :param fresh_ratios: ``ρ'``, ``(N,)``
-    :param fresh_advantages: ``Q̃(x, a') - V``, ``(N,)``
+    :param sampled_actions: ``a'``, ``(N, d)``
+    :param sampled_ratios: ``ρ'``, ``(N,)``
+    :param sampled_advantages: ``Q̃(x, a') - V``, ``(N,)``
     :param learn_std: whether log σ is one of the statistics
     :param cap: ``c``
-    :param bias_correction: whether the second term is there
+    :param bias_correction: whether to add the second term
     :param ent_coef: weight η of the entropy, whose gradient is 1 for every log σ
     :return: ``(N, 2d)``, the mean's part first, or ``(N, d)``
     """
     weight = truncated_weights(ratios, cap) * advantages
     gradient = weight.unsqueeze(-1) * _gaussian_score(mean, log_std, actions, learn_std)
     if bias_correction and not math.isinf(cap):
-        weight = correction_weights(fresh_ratios, cap) * fresh_advantages
-        gradient += weight.unsqueeze(-1) * _gaussian_score(mean, log_std, fresh_actions, learn_std)
+        weight = correction_weights(sampled_ratios, cap) * sampled_advantages
+        gradient += weight.unsqueeze(-1) * _gaussian_score(mean, log_std, sampled_actions, learn_std)
     if ent_coef and learn_std:
         gradient[:, mean.shape[-1] :] += ent_coef
     return gradient
@@ -138,15 +135,6 @@ def _gaussian_score(mean: th.Tensor, log_std: th.Tensor, actions: th.Tensor, lea
     scaled = (actions - mean) * th.exp(-log_std)
     by_mean = scaled * th.exp(-log_std)
     return th.cat([by_mean, scaled.square() - 1], dim=-1) if learn_std else by_mean
-
-
-def gaussian_log_prob(mean: th.Tensor, log_std: th.Tensor, actions: th.Tensor) -> th.Tensor:
-    """Return ``log f(a)`` of a diagonal Gaussian, ``(N,)``.
-
-    :param mean: ``(N, d)``; likewise ``log_std`` and ``actions``
-    """
-    scaled = (actions - mean) * th.exp(-log_std)
-    return -(0.5 * scaled.square() + log_std + _HALF_LOG_TWO_PI).sum(dim=-1)
 
 
 def stochastic_dueling(state_values: th.Tensor, advantages: th.Tensor, sampled: th.Tensor) -> th.Tensor:

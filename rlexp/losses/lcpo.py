@@ -23,7 +23,7 @@ def loop_advantages(
 ) -> tuple[Floats, Floats]:
     """Estimate raw advantages and value targets of one episode, or of the part of it that a rollout holds.
 
-    The clean trajectory is what remains when the loops are cut out. Along it runs ordinary GAE, from clean
+    The clean trajectory is what remains when the loops are cut out. Ordinary GAE runs along it, from clean
     transition ``i`` to the next clean one ``k``; a transition in a loop stands before the same ``k``::
 
         A_i     = r_i + γ V_k     - V_i + γ λ A_k    clean:   eqs. 5, 7
@@ -35,7 +35,7 @@ def loop_advantages(
     failure. Its own target is ``r_i``.
 
     :param rewards: shape ``(T,)``
-    :param values: shape ``(T + 1,)``, of the states acted in and of the one after; 0 after the episode's end
+    :param values: shape ``(T + 1,)``, of the states acted in and of the next one; 0 after a terminal
     :param after_loop: shape ``(T,)``, from :func:`rlexp.losses.loops.find_loops`
     :param termination_loop: whether the last transition ended the episode without success
     :param gamma: discount factor γ
@@ -82,7 +82,7 @@ def clip_advantages(
     clip_gae: bool = True,
     clip_lae: bool = True,
 ) -> Floats:
-    """Part useful from useless actions: ``max(R, A)`` outside loops (eq. 13), ``min(R, A)`` inside (eq. 14).
+    """Separate useful from useless actions: ``max(R, A)`` outside loops (eq. 13), ``min(R, A)`` inside (eq. 14).
 
     This comes after the recursion, which stays raw, so that no clipped value spreads to earlier steps.
 
@@ -102,7 +102,7 @@ def scale_advantages(advantages: Floats, scaling: str) -> Floats:
 
     ``"rms"`` divides by the root mean square. Unlike ``"standard"`` it does not subtract the mean: the
     order that clipping set up (useful above ``R``, useless below) would survive a shift, but the sign would
-    not, and in a rollout of mostly useless actions the less bad of them would be praised.
+    not, and in a rollout of mostly useless actions the least bad of them would be reinforced.
 
     :param advantages: any shape
     :param scaling: ``"rms"``, ``"standard"`` (mean 0, standard deviation 1) or ``"none"``

@@ -34,7 +34,7 @@ def corrected_returns(
     :param action_values: ``Q(x_t, a_t)`` at the actions taken, ``(T, B)``
     :param state_values: ``V(x_t)``, ``(T, B)``
     :param bootstrap_values: ``B_t``, read only where cut, ``(T, B)``: 0 after a termination, else the value
-        of the state that followed, be it the last one of the segment or the one at which a time limit struck
+        of the state that followed, be it the last one of the segment or the one at a time limit
     :param cut: bool, ``(T, B)``: the recursion does not look past this step; the last step always counts as
         cut
     :param coefficients: ``c_t``, ``(T, B)``, or None

@@ -1,8 +1,8 @@
 """Double Q-learning on sequences: rescaled values, one-step and n-step targets, masks, priorities (R2D2, R2D3, DQfD).
 
-Everything is time-major: B windows of T steps, each inside one episode. Of window b the first ``lengths[b]`` steps
-happened, the rest is padding. Observation t is the one before step t, so that there are T + 1 of them and observation
-``lengths[b]`` is the one after the last step, be it the end of the episode, of its time or only of the window.
+Everything is time-major: B sequences of T steps, each within one episode. The first ``lengths[b]`` steps of sequence b
+are valid, the rest is padding. Observation t precedes step t, so that there are T + 1 of them and observation
+``lengths[b]`` follows the last step, be it a terminal, a time limit or just the end of the sequence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch as th
 def rescale(values: th.Tensor, epsilon: float) -> th.Tensor:
     """``h(x) = sign(x) (sqrt(|x| + 1) - 1) + ε x`` (Pohlen et al. 2018; Kapturowski et al. 2019, section 2.3).
 
-    Written without a difference of near numbers, so that single precision keeps its digits at small values.
+    Written without a difference of nearly equal numbers, so that single precision keeps its digits at small values.
 
     :param values: any shape
     :param epsilon: ε, at least 0; 10^-3 in the paper
@@ -26,9 +26,9 @@ def rescale(values: th.Tensor, epsilon: float) -> th.Tensor:
 def unrescale(values: th.Tensor, epsilon: float) -> th.Tensor:
     """Inverse of :func:`rescale`.
 
-    ``h^-1(y) = sign(y) (((sqrt(1 + 4ε(|y| + 1 + ε)) - 1) / 2ε)^2 - 1)``. As it stands that loses all but three digits
+    ``h^-1(y) = sign(y) (((sqrt(1 + 4ε(|y| + 1 + ε)) - 1) / 2ε)^2 - 1)``. This form loses all but three digits
     in single precision at ε = 10^-3; with ``s`` for the root, the bracket is ``(1 + z)^2 - 1 = z (z + 2)`` where
-    ``z = |y| (2 - 4ε / (s + 1 + 2ε)) / (s + 1)``, which cancels nothing and holds for ε = 0, too.
+    ``z = |y| (2 - 4ε / (s + 1 + 2ε)) / (s + 1)``, which has no cancellation and also holds for ε = 0.
 
     :param values: any shape
     :param epsilon: the same ε
@@ -40,22 +40,22 @@ def unrescale(values: th.Tensor, epsilon: float) -> th.Tensor:
 
 
 def valid_steps(n_steps: int, lengths: th.Tensor) -> th.Tensor:
-    """Return 1 for steps that happened, 0 for padding, ``(T, B)``.
+    """Return the step mask: 1 for valid steps, 0 for padding, ``(T, B)``.
 
     :param n_steps: T
-    :param lengths: ``(B,)``
+    :param lengths: number of valid steps, ``(B,)``
     """
     return (th.arange(n_steps, device=lengths.device)[:, None] < lengths).float()
 
 
-def greedy_values(action_values: th.Tensor, choosing_values: th.Tensor | None = None) -> th.Tensor:
+def greedy_values(action_values: th.Tensor, online_values: th.Tensor | None = None) -> th.Tensor:
     """``Q'(x, argmax_a Q(x, a))``: the online network chooses, the target network values (van Hasselt et al. 2016).
 
     :param action_values: of the target network, ``(..., n_actions)``
-    :param choosing_values: of the online network, likewise; None: the target network chooses, too
+    :param online_values: of the online network, ``(..., n_actions)``; None: the target network chooses, too
     :return: ``(...)``
     """
-    chooser = action_values if choosing_values is None else choosing_values
+    chooser = action_values if online_values is None else online_values
     return action_values.gather(-1, chooser.argmax(-1, keepdim=True)).squeeze(-1)
 
 
@@ -71,13 +71,13 @@ def n_step_targets(
 ) -> th.Tensor:
     """``h(Σ_{k<m} γ^k r_{t+k} + γ^m h^-1(V_{t+m}))`` with ``m = min(n, length - t)`` (Kapturowski et al. 2019, eq. 1).
 
-    Next to the end of a window fewer rewards are summed up, so that every step learns. A value is worth nothing where
-    the episode came to its own end, and everything where only its time was up.
+    Near the end of a sequence fewer rewards are summed, so that every step has a target. A true terminal is not
+    bootstrapped from, a time limit is.
 
     :param rewards: ``(T, B)``; 0 in padding
-    :param values: ``V_t`` of every observation as the network gives it, that is rescaled, ``(T + 1, B)``
+    :param values: ``V_t`` of every observation as the network predicts it, that is rescaled, ``(T + 1, B)``
     :param lengths: ``(B,)`` int64, from 1 to T
-    :param terminated: bool, ``(B,)``: whether the episode came to its own end at step ``length - 1``
+    :param terminated: bool, ``(B,)``: whether step ``length - 1`` reached a true terminal
     :param n_steps: n; 1 is the one-step target
     :param gamma: γ
     :param epsilon: of :func:`rescale`; None: values are not rescaled
@@ -97,25 +97,13 @@ def n_step_targets(
 
 
 def step_mean(terms: th.Tensor, valid: th.Tensor, weights: th.Tensor) -> th.Tensor:
-    """Mean over the steps of a batch that happened, each as important as its sequence's weight says.
+    """Mean over the valid steps of a batch, weighted by the sequences' importance weights.
 
     :param terms: ``(T, B)``
     :param valid: ``(T, B)``, 0 in padding
     :param weights: importance weights of the sequences, ``(B,)``
     """
     return (terms * valid * weights).sum() / valid.sum().clamp(min=1.0)
-
-
-def error_size(td_errors: th.Tensor, clip: float | None) -> th.Tensor:
-    """``δ²/2``, going on as a straight line beyond ±clip; any shape.
-
-    :param clip: above 0; None: a parabola everywhere
-    """
-    if clip is None:
-        return td_errors.square() / 2
-    size = td_errors.abs()
-    inside = size.clamp(max=clip)
-    return inside * (size - inside / 2)
 
 
 def large_margin(action_values: th.Tensor, expert_actions: th.Tensor, margin: float) -> th.Tensor:
@@ -126,6 +114,7 @@ def large_margin(action_values: th.Tensor, expert_actions: th.Tensor, margin: fl
 
     :param action_values: ``(..., n_actions)``
     :param expert_actions: int64, ``(...)``
+    :param margin: by which the expert's action has to lead
     :return: ``(...)``
     """
     taken = expert_actions.unsqueeze(-1)
@@ -134,15 +123,18 @@ def large_margin(action_values: th.Tensor, expert_actions: th.Tensor, margin: fl
 
 
 def l2_penalty(parameters: Iterable[th.Tensor]) -> th.Tensor:
-    """``Σ θ²`` over weights and biases, an explicit term of the loss as in Hester et al. 2018; no weight decay."""
+    """``Σ θ²`` over weights and biases, an explicit loss term as in Hester et al. 2018, no decoupled weight decay.
+
+    :param parameters: of the network
+    """
     return th.stack([parameter.square().sum() for parameter in parameters]).sum()
 
 
 @th.no_grad()
 def sequence_priorities(sizes: th.Tensor, valid: th.Tensor, eta: float) -> th.Tensor:
-    """``η max_t |δ_t| + (1 - η) mean_t |δ_t|`` over the steps that happened (Kapturowski et al. 2019, section 2.3).
+    """``η max_t |δ_t| + (1 - η) mean_t |δ_t|`` over the valid steps (Kapturowski et al. 2019, section 2.3).
 
-    Absolute errors, not squared ones: an exponent α then means what it says.
+    Of absolute errors, not squared ones, so that the exponent α has its usual meaning.
 
     :param sizes: ``|δ_t|``, ``(T, B)``
     :param valid: ``(T, B)``, 0 in padding

@@ -11,7 +11,7 @@ import torch as th
 from torch.nn import functional as F
 
 TERMINATES, REWARD, SIMILAR = range(3)
-"""Places of the three predictions in the last dimension of a user model's output."""
+"""Indices of the three predictions in the last dimension of a user model's output."""
 
 
 def user_model_loss(
@@ -30,7 +30,7 @@ def user_model_loss(
     :param predictions: ``(batch, n_actions, 3)``: logit of termination, reward, logit of similarity
     :param actions: ``(batch,)``, int64
     :param terminated: ``(batch,)``, 0 or 1
-    :param rewards: ``(batch,)``, in the unit in which rewards are to be predicted
+    :param rewards: ``(batch,)``, in the unit in which rewards are predicted
     :param similar: ``(batch,)``, 0 or 1; ignored where there is no next state
     :param has_next: ``(batch,)``, 0 or 1
     :return: scalar
@@ -45,10 +45,10 @@ def user_model_loss(
 def useful_actions(
     predictions: th.Tensor, termination_threshold: float, similarity_threshold: float
 ) -> th.Tensor:
-    """Tell which actions are worth trying.
+    """Return which actions are worth trying.
 
-    Blocked are actions that probably leave the state as it is (1-hop loops) and those that probably end the
-    dialogue without a positive reward. Where that would block everything, nothing is blocked.
+    Blocks actions that probably leave the state unchanged (1-hop loops) and those that probably end the
+    dialogue without a positive reward. Where that would block every action, none is blocked.
 
     :param predictions: ``(batch, n_actions, 3)``, as in :func:`user_model_loss`
     :param termination_threshold: probability of termination above which an action with a predicted reward of

@@ -2,8 +2,8 @@
 
 Wang et al. 2017; the closed form is also on DI-engine's documentation page of ACER.
 
-All of it is per sample. The gradient that is projected must be that of one sample: divided by the size of the
-batch it would be so short that the constraint never bites.
+Everything is per sample. The projected gradient must be that of one sample: divided by the batch size it would be so
+short that the constraint never becomes active.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ def project(gradient: th.Tensor, kl_gradient: th.Tensor, delta: float) -> tuple[
 def categorical_kl_gradient(probabilities: th.Tensor, average: th.Tensor) -> th.Tensor:
     """Return ``k = -π_average / π`` for a categorical distribution whose statistics are its probabilities.
 
-    OpenAI Baselines chooses these statistics, too. (With log-probabilities or logits as statistics it is another
-    projection.)
+    OpenAI Baselines uses the same statistics. (Log-probabilities or logits as statistics give another projection.)
 
     :param probabilities: ``π``, ``(N, A)``
-    :param average: those of the average policy, ``(N, A)``
+    :param average: probabilities of the average policy, ``(N, A)``
     """
     return -average / probabilities
 
@@ -45,7 +44,7 @@ def logits_kl_gradient(probabilities: th.Tensor, average: th.Tensor) -> th.Tenso
     """Return ``k = π - π_average`` for a categorical distribution whose statistics are its logits.
 
     :param probabilities: ``π``, ``(N, A)``
-    :param average: those of the average policy, ``(N, A)``
+    :param average: probabilities of the average policy, ``(N, A)``
     """
     return probabilities - average
 
@@ -60,16 +59,6 @@ def to_logits(gradient: th.Tensor, probabilities: th.Tensor) -> th.Tensor:
     return weighted - probabilities * weighted.sum(dim=-1, keepdim=True)
 
 
-def categorical_kl(probabilities: th.Tensor, average: th.Tensor) -> th.Tensor:
-    """Return ``KL(average ‖ π)`` of shape ``(N,)``.
-
-    :param probabilities: ``π``, ``(N, A)``
-    :param average: ``(N, A)``
-    """
-    difference: th.Tensor = th.special.xlogy(average, average) - th.special.xlogy(average, probabilities)
-    return difference.sum(dim=-1)
-
-
 def gaussian_kl_gradient(
     mean: th.Tensor, log_std: th.Tensor, average_mean: th.Tensor, average_log_std: th.Tensor, learn_std: bool
 ) -> th.Tensor:
@@ -77,7 +66,10 @@ def gaussian_kl_gradient(
 
     ``∂/∂mean = (mean - mean_a) / σ²`` and ``∂/∂log σ = 1 - (σ_a² + (mean - mean_a)²) / σ²``.
 
-    :param mean: ``(N, d)``; likewise the other three
+    :param mean: of the policy, ``(N, d)``
+    :param log_std: of the policy, ``(N, d)``
+    :param average_mean: of the average policy, ``(N, d)``
+    :param average_log_std: of the average policy, ``(N, d)``
     :param learn_std: whether log σ is one of the statistics
     :return: ``(N, 2d)``, the mean's part first, or ``(N, d)``
     """
@@ -88,14 +80,3 @@ def gaussian_kl_gradient(
         return by_mean
     by_log_std = 1 - (th.exp(2 * average_log_std) + shift.square()) * precision
     return th.cat([by_mean, by_log_std], dim=-1)
-
-
-def gaussian_kl(
-    mean: th.Tensor, log_std: th.Tensor, average_mean: th.Tensor, average_log_std: th.Tensor
-) -> th.Tensor:
-    """Return ``KL(average ‖ f)`` of diagonal Gaussians, shape ``(N,)``.
-
-    :param mean: ``(N, d)``; likewise the other three
-    """
-    spread = th.exp(2 * average_log_std) + (mean - average_mean).square()
-    return (log_std - average_log_std + 0.5 * spread * th.exp(-2 * log_std) - 0.5).sum(dim=-1)

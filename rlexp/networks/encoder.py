@@ -1,4 +1,4 @@
-"""Which features to extract from which observations."""
+"""Which features extractor fits which observations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gymnasium import spaces
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor, FlattenExtractor
 
-from rlexp.networks.grid import GridExtractor
-from rlexp.networks.torso import ConvTorso
+from rlexp.networks.cnn import ConvTorso
+from rlexp.networks.minigrid import MiniGridExtractor
 
 
-def is_grid_view(space: spaces.Space[Any]) -> bool:
-    """Return whether observations are MiniGrid's whole numbers: a dictionary with a grid that is no picture."""
+def is_minigrid_space(space: spaces.Space[Any]) -> bool:
+    """Return whether observations are MiniGrid's whole numbers: a Dict with a grid that is not an image."""
     if not isinstance(space, spaces.Dict) or "image" not in space.spaces:
         return False
     whole = all(isinstance(part, spaces.Box) and part.dtype == np.uint8 for part in space.spaces.values())
@@ -31,12 +31,14 @@ def is_grid_view(space: spaces.Space[Any]) -> bool:
 def extractor_for(space: spaces.Space[Any]) -> type[BaseFeaturesExtractor]:
     """Return the features extractor that fits some observations.
 
-    Vectors are taken as they are, pictures go through the convolutions of :class:`ConvTorso`, MiniGrid's views through
-    :class:`GridExtractor`, other dictionaries through Stable-Baselines3's extractor.
+    Vectors are used as they are, images go through the convolutions of :class:`ConvTorso`, MiniGrid's views through
+    :class:`MiniGridExtractor`, other Dict observations through Stable-Baselines3's extractor.
+
+    :param space: observation space of the environment
     """
-    if is_grid_view(space):
-        return GridExtractor
+    if is_minigrid_space(space):
+        return MiniGridExtractor
     if isinstance(space, spaces.Dict):
         return CombinedExtractor
-    picture = isinstance(space, spaces.Box) and len(space.shape) == 3
-    return ConvTorso if picture else FlattenExtractor
+    is_image = isinstance(space, spaces.Box) and len(space.shape) == 3
+    return ConvTorso if is_image else FlattenExtractor

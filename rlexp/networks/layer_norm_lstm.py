@@ -1,4 +1,4 @@
-"""The layer-normalised LSTM of Stable-Baselines 2, which has none in its successors (Ba et al. 2016)."""
+"""The layer-normalised LSTM of Stable-Baselines 2, which Stable-Baselines3 does not have (Ba et al. 2016)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LSTMState = tuple[th.Tensor, th.Tensor]
 
 
 class LayerNormLSTM(nn.Module):
-    """One layer, in the place of ``torch.nn.LSTM``.
+    """One layer, a replacement for ``torch.nn.LSTM``.
 
     ::
 
@@ -18,10 +18,10 @@ class LayerNormLSTM(nn.Module):
         c' = σ(f) c + σ(i) tanh(g)
         h' = σ(o) tanh(LN(c'))
 
-    Each normalisation is over all units at once, those of the four gates together, and has gains and shifts of its own.
+    Each normalisation is over all units at once, for the gates over all four of them, with its own gain and bias.
 
-    :param input_size: size of what comes in
-    :param hidden_size: units
+    :param input_size: size of the input
+    :param hidden_size: units of the hidden state
     """
 
     num_layers = 1
@@ -40,14 +40,14 @@ class LayerNormLSTM(nn.Module):
         nn.init.orthogonal_(self.from_hidden)
 
     def forward(self, inputs: th.Tensor, state: LSTMState) -> tuple[th.Tensor, LSTMState]:
-        """Walk through a sequence.
+        """Unroll over a sequence.
 
         :param inputs: ``(T, n, input_size)``
         :param state: hidden and cell, ``(1, n, hidden_size)`` each
-        :return: hidden units at every step, ``(T, n, hidden_size)``, and the state after the last
+        :return: hidden states of every step, ``(T, n, hidden_size)``, and the state after the last
         """
         hidden, cell = state[0][0], state[1][0]
-        # What the gates owe to the input is the same whatever came before: once for all steps.
+        # The input's part of the gates does not depend on the state: once for all steps.
         begun = self.input_norm(F.linear(inputs, self.from_input)) + self.bias
         found = []
         for now in begun.unbind():

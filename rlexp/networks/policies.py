@@ -1,4 +1,4 @@
-"""An actor-critic whose distribution and values each have one way to be computed."""
+"""An actor-critic whose distribution and values are each computed in one place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ class DistributionPolicy(ActorCriticPolicy):
     """
 
     def forward(self, obs: th.Tensor, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Return actions, values and the log-probabilities of the actions."""
+        """Return actions, values and the log-probabilities of the actions, ``(n, ...)``, ``(n, 1)`` and ``(n,)``.
+
+        :param obs: ``(n, ...)``
+        :param deterministic: the mode of the distribution instead of a sample
+        """
         distribution = self.get_distribution(obs)
         actions = distribution.get_actions(deterministic=deterministic)
         return actions, self.predict_values(obs), distribution.log_prob(actions)
@@ -22,6 +26,10 @@ class DistributionPolicy(ActorCriticPolicy):
     def evaluate_actions(
         self, obs: PyTorchObs, actions: th.Tensor
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
-        """Return values, and log-probabilities and entropy under the present policy."""
+        """Return values ``(n, 1)``, log-probabilities ``(n,)`` and entropy ``(n,)`` under the present policy.
+
+        :param obs: ``(n, ...)``
+        :param actions: ``(n, ...)``
+        """
         distribution = self.get_distribution(obs)
         return self.predict_values(obs), distribution.log_prob(actions), distribution.entropy()

@@ -1,4 +1,4 @@
-"""A network with a memory: features, previous action and reward, LSTM, head; unrolled over whole sequences at once."""
+"""A recurrent network: features, previous action and reward, LSTM, head; unrolled over whole sequences at once."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Observations = th.Tensor | dict[str, th.Tensor]
 
 
 class RecurrentNet(nn.Module):
-    """One output per action, of sequences of observations.
+    """One output per action at every step of a sequence of observations.
 
-    The recurrent state is one flat vector, ``(n, state_size)``: the hidden and the cell state of every layer. All that
-    does not depend on the step before is computed for all steps at once.
+    The recurrent state is one flat vector, ``(n, state_size)``: hidden and cell state of every layer. Everything that
+    does not depend on the previous step is computed for all steps at once.
 
     :param observation_space: as the algorithm sees it
     :param n_actions: number of outputs
     :param features_extractor: built for these observations
-    :param net_arch: hidden units of the dense layers behind the features
-    :param lstm_hidden_size: units of the LSTM; 0: none, the network has no memory
-    :param n_lstm_layers: one above the other
-    :param head_arch: hidden units of the head, of each stream where it is dueling
-    :param dueling: state value and advantages in streams of their own
-    :param previous_action: whether the action before is an input
-    :param previous_reward: whether the reward before, squashed by tanh, is an input
+    :param net_arch: hidden units of the dense layers after the features
+    :param lstm_hidden_size: units of the LSTM; 0: none, the network is feed-forward
+    :param n_lstm_layers: stacked layers of the LSTM
+    :param head_arch: hidden units of the head, of each stream of a dueling one
+    :param dueling: separate streams for state value and advantages
+    :param previous_action: whether the previous action is an input
+    :param previous_reward: whether the previous reward, squashed by tanh, is an input
     :param activation_fn: between dense layers
     """
 
@@ -64,7 +64,7 @@ class RecurrentNet(nn.Module):
         self.lstm_hidden_size = lstm_hidden_size
         self.state_size = 2 * n_lstm_layers * lstm_hidden_size
         if self.lstm is not None:
-            self._remember_to_begin_with()
+            self._open_forget_gates()
             size = lstm_hidden_size
         self.head: nn.Module = (
             DuelingHead(size, n_actions, head_arch, activation_fn)
@@ -72,8 +72,8 @@ class RecurrentNet(nn.Module):
             else nn.Sequential(*create_mlp(size, n_actions, head_arch, activation_fn))
         )
 
-    def _remember_to_begin_with(self) -> None:
-        """Forget gates begin open (Jozefowicz et al. 2015), so that gradients reach far back."""
+    def _open_forget_gates(self) -> None:
+        """Initialise the bias of forget gates to 1 (Jozefowicz et al. 2015), so that gradients reach far back."""
         assert self.lstm is not None
         forget = slice(self.lstm_hidden_size, 2 * self.lstm_hidden_size)
         for layer in range(self.n_lstm_layers):
@@ -86,15 +86,15 @@ class RecurrentNet(nn.Module):
         """Unroll over T observations.
 
         :param observations: ``(T, n, ...)``, or one such tensor per key
-        :param last_actions: ``(T, n)`` int64: that led to each observation; ``n_actions`` stands for none
-        :param last_rewards: ``(T, n)``: that came with each observation
+        :param last_actions: before each observation, ``(T, n)`` int64; ``n_actions`` where there is none
+        :param last_rewards: that came with each observation, ``(T, n)``
         :param states: before the first observation, ``(n, state_size)``
         :return: outputs ``(T, n, n_actions)`` and states after the last observation
         """
         steps, n = last_actions.shape
         inputs = [self.encoder(self._features(observations))]
         if self.previous_action:
-            # The row behind the last action's is the one of no action: all zeros.
+            # The last row, of no action, is all zeros.
             table = th.eye(self.n_actions + 1, self.n_actions, device=last_actions.device)
             inputs.append(table[last_actions.reshape(-1)])
         if self.previous_reward:
@@ -115,25 +115,28 @@ class RecurrentNet(nn.Module):
         last_actions: th.Tensor,
         last_rewards: th.Tensor,
         states: th.Tensor,
-        burnt: th.Tensor,
+        has_burn_in: th.Tensor,
         burn_in: int,
     ) -> th.Tensor:
-        """Return the outputs of windows, ``(rows - burn_in, n, n_actions)``, their state refreshed without gradient.
+        """Return the outputs after the burn-in, which refreshes the recurrent state without gradient.
 
-        :param observations: ``(rows, n, ...)``; likewise the others of :meth:`forward`
-        :param states: before row 0, or, where there is no burn-in, before row ``burn_in``
-        :param burnt: bool, ``(n,)``: where there is one
-        :param burn_in: rows of burn-in
+        :param observations: ``(T, n, ...)``, or one such tensor per key
+        :param last_actions: as in :meth:`forward`, ``(T, n)`` int64
+        :param last_rewards: as in :meth:`forward`, ``(T, n)``
+        :param states: before time step 0, or, without burn-in, before time step ``burn_in``, ``(n, state_size)``
+        :param has_burn_in: bool, ``(n,)``: which sequences have one
+        :param burn_in: time steps of burn-in
+        :return: ``(T - burn_in, n, n_actions)``
         """
         if burn_in and self.lstm is not None:
             with th.no_grad():
                 early = slice(None, burn_in)
                 _, refreshed = self(
-                    _rows(observations, early), last_actions[early], last_rewards[early], states
+                    _time_steps(observations, early), last_actions[early], last_rewards[early], states
                 )
-                states = th.where(burnt[:, None], refreshed, states)
+                states = th.where(has_burn_in[:, None], refreshed, states)
         late = slice(burn_in, None)
-        found, _ = self(_rows(observations, late), last_actions[late], last_rewards[late], states)
+        found, _ = self(_time_steps(observations, late), last_actions[late], last_rewards[late], states)
         outputs: th.Tensor = found
         return outputs
 
@@ -147,7 +150,7 @@ class RecurrentNet(nn.Module):
         return features
 
 
-def _rows(observations: Observations, rows: slice) -> Observations:
+def _time_steps(observations: Observations, steps: slice) -> Observations:
     if isinstance(observations, dict):
-        return {key: part[rows] for key, part in observations.items()}
-    return observations[rows]
+        return {key: part[steps] for key, part in observations.items()}
+    return observations[steps]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -12,18 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from omegaconf.errors import OmegaConfBaseException
 
 from rlexp import stats
-from rlexp.config.paths import learning
+from rlexp.config.paths import reported
 from rlexp.errors import UsageError
-from rlexp.record import CONFIG, RECORD, read_evaluations, read_jsonl, read_record, write_atomically
 from rlexp.reports import style, text
-from rlexp.reports.records import flat, last_line
+from rlexp.reports.definition import UNITS, last_line
+from rlexp.reports.load import flat
 from rlexp.reports.render import grid
-from rlexp.reports.sweep_file import UNITS
-from rlexp.stored import read_config
-from rlexp.terminal import inert
+from rlexp.runs.folder import CONFIG, RECORD, read_evaluations, read_jsonl, read_record, write_atomically
+from rlexp.runs.stored import read_config
+from rlexp.system.terminal import inert
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,13 +111,14 @@ def compare(folders: Sequence[Path]) -> Comparison:
 
     :raises UsageError: when none of the runs is finished
     """
-    groups: dict[str, tuple[dict[str, Any], dict[int, Mapping[str, Any]], int]] = {}
+    runs: list[tuple[str, int, Mapping[str, Any] | None]] = []
+    configs: list[dict[str, Any]] = []
     skipped = []
     for folder in folders:
         try:
             record = read_record(folder)
             config = read_config(folder / CONFIG)
-            learned, seed = flat(learning(config)), int(config.seed)
+            learned, seed = flat(reported(config)), int(config.seed)
             rows = read_evaluations(folder)
         except UsageError as error:
             skipped.append(str(error))
@@ -126,37 +126,48 @@ def compare(folders: Sequence[Path]) -> Comparison:
         except (KeyError, TypeError, ValueError, OmegaConfBaseException) as error:
             skipped.append(f"{folder}: damaged run, {CONFIG} is not of a run ({last_line(error)})")
             continue
-        key = _variant(folder) or json.dumps(learned, sort_keys=True)
-        before, final, unfinished = groups.get(key, (learned, {}, 0))
-        # Keys that follow the seed are no part of the setting.
-        learned = {name: value for name, value in learned.items() if before.get(name) == value}
-        if record["status"] == "finished" and rows:
-            final[seed] = rows[-1]
-        else:
-            unfinished += 1
-        groups[key] = (learned, final, unfinished)
-    keys = _varying([learned for learned, _, _ in groups.values()])
-    settings = [
-        Setting({key: learned.get(key, "") for key in keys}, final, unfinished)
-        for learned, final, unfinished in groups.values()
-    ]
-    finished = [row for setting in settings for row in setting.final.values()]
+        final = rows[-1] if record["status"] == "finished" and rows else None
+        runs.append((_variant(folder) or json.dumps(learned, sort_keys=True), seed, final))
+        configs.append({key: json.dumps(value) for key, value in learned.items()})
+    finished = [final for _, _, final in runs if final is not None]
     if not finished:
         raise UsageError("none of these runs is finished")
     success = all(row.get("success_rate") is not None for row in finished)
     metric = "success_rate" if success else "return_mean"
+    settings = _settings(runs, pd.DataFrame(configs))
 
     def order(setting: Setting) -> tuple[float, str]:
         mean = stats.mean(setting.sample(metric))
         return (math.inf if math.isnan(mean) else -mean, setting.label)
 
     return Comparison(
-        keys=keys,
+        keys=tuple(settings[0].values),
         settings=tuple(sorted(settings, key=order)),
         metric=metric,
         unit="%" if success else "",
         skipped=tuple(skipped),
     )
+
+
+def _settings(
+    runs: Sequence[tuple[str, int, Mapping[str, Any] | None]], configs: pd.DataFrame
+) -> list[Setting]:
+    """Group runs by setting.
+
+    :param runs: setting, seed and last evaluation of every run; None: not finished
+    :param configs: their config, values as JSON, one column per key
+    """
+    groups = configs.groupby([setting for setting, _, _ in runs], sort=False)
+    # Keys that follow the seed are no part of the setting.
+    constant = groups.first().where(groups.nunique(dropna=False) == 1)
+    keys = _varying(constant.fillna("null"))
+    settings = []
+    for name, values in constant.reindex(columns=keys).iterrows():
+        members = [(seed, final) for setting, seed, final in runs if setting == name]
+        final = {seed: last for seed, last in members if last is not None}
+        chosen = {str(key): "" if pd.isna(value) else json.loads(value) for key, value in values.items()}
+        settings.append(Setting(chosen, final, sum(last is None for _, last in members)))
+    return settings
 
 
 def _variant(folder: Path) -> str | None:
@@ -166,21 +177,15 @@ def _variant(folder: Path) -> str | None:
     return "/".join(folder.absolute().parts[-4:-1])
 
 
-def _varying(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    every = sorted({key for config in configs for key in config})
-    varying = [key for key in every if len({json.dumps(config.get(key)) for config in configs}) > 1]
-    names = [name for name in ("env.name", "algo.name") if name in varying]
+def _varying(configs: pd.DataFrame) -> list[str]:
+    """Return the keys that tell settings apart, environment and algorithm first; one row per setting."""
+    counts = configs.nunique()
+    keys = sorted(counts.index[counts > 1])
+    names = [name for name in ("env.name", "algo.name") if name in keys]
     for name in names:
-        # What every algorithm or task has its own one value of is said by its name already.
-        varying = [key for key in varying if not _follows(key, name, configs)]
-    return (*names, *varying)
-
-
-def _follows(key: str, name: str, configs: Sequence[Mapping[str, Any]]) -> bool:
-    values: dict[str, set[str]] = {}
-    for config in configs:
-        values.setdefault(str(config.get(name)), set()).add(json.dumps(config.get(key)))
-    return all(len(found) == 1 for found in values.values())
+        # What every algorithm or environment has its own one value of is said by its name already.
+        keys = [key for key in keys if configs.groupby(name)[[key]].nunique().max().item() > 1]
+    return [*names, *keys]
 
 
 def publish(found: Comparison, folder: Path, console: Console) -> list[Path]:
@@ -195,7 +200,7 @@ def publish(found: Comparison, folder: Path, console: Console) -> list[Path]:
     lines += [*grid(_header(found), _rows(found)), ""]
     lines += [f"- {line}" for line in (*_notes(), *found.skipped)]
     write_atomically(folder / "sweep.md", "\n".join([*lines, ""]))
-    write_atomically(folder / "sweep.csv", _csv(found))
+    write_atomically(folder / "sweep.csv", text.csv(frame(found)))
     return [folder / "sweep.md", folder / "sweep.csv", *pictures]
 
 
@@ -243,28 +248,21 @@ def _show(found: Comparison, console: Console) -> None:
         console.print(f"left out: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _csv(found: Comparison) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(
-        (*found.keys, "metric", "n", "unfinished", "mean", "std", "low", "high", "iqm", "seeds", "values")
-    )
+def frame(found: Comparison) -> pd.DataFrame:
+    """Return one row per setting, in the metric's own unit."""
+    rows = []
     for setting in found.settings:
         sample = setting.sample(found.metric)
         within = stats.mean_interval(sample)
+        seeds = [seed for seed in sorted(setting.final) if setting.final[seed].get(found.metric) is not None]
+        # As text, so that 1.0 does not become 1.
+        values = ("" if value is None else str(value) for value in setting.values.values())
+        head = (*values, found.metric, len(sample), setting.unfinished)
         numbers = (stats.mean(sample), stats.std(sample), within.low, within.high, stats.iqm(sample))
-        writer.writerow(
-            (
-                *setting.values.values(),
-                found.metric,
-                len(sample),
-                setting.unfinished,
-                *("" if math.isnan(value) else f"{value:.10g}" for value in numbers),
-                " ".join(str(seed) for seed in sorted(setting.final)),
-                " ".join(f"{value:.10g}" for value in sample),
-            )
-        )
-    return buffer.getvalue()
+        lists = (" ".join(map(str, seeds)), " ".join(f"{value:.10g}" for value in sample))
+        rows.append((*head, *numbers, *lists))
+    numbers_of = ("metric", "n", "unfinished", "mean", "std", "low", "high", "iqm", "seeds", "values")
+    return pd.DataFrame(rows, columns=[*found.keys, *numbers_of])
 
 
 def draw(found: Comparison, stem: Path) -> list[Path]:
@@ -281,7 +279,7 @@ def draw(found: Comparison, stem: Path) -> list[Path]:
         for setting in settings:
             others = Setting({k: v for k, v in setting.values.items() if k != key}, {}, 0)
             lines.setdefault(others.label, []).append(setting)
-    with style.house():
+    with style.figure_style():
         if key is not None and len(lines) <= _SHOWN_LINES:
             figure, axes = style.new_figure(5.4, 3.6)
             _draw_over(axes[0], found, key, lines)

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from rlexp import stats
 from rlexp.reports import style, text
-from rlexp.reports.cells import Cell
-from rlexp.reports.records import Array, Collection, Run, curves, period_curves
-from rlexp.reports.sweep_file import UNITS, Panel, Sweep
+from rlexp.reports.definition import UNITS, Panel, Sweep
+from rlexp.reports.load import Array, LoadedRuns, curves, period_curves
+from rlexp.reports.metrics import Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BANDS = "line: mean over seeds; band: ± 1 standard deviation; faint: every seed"
 REFERENCES = "; open marker: the paper's value"
+_COLUMNS = ["panel", "row", "metric", "unit", "x", "n", "expected", "mean", "std", "values"]
 _MOST_INSIDE = 5  # rows whose names still fit into a panel beside its lines
 
 
-def draw_curves(sweep: Sweep, found: Collection, stem: Path) -> list[Path]:
+def draw_curves(sweep: Sweep, loaded: LoadedRuns, stem: Path) -> list[Path]:
     """Draw every panel of a sweep's figure.
 
     :param stem: path without ending
     :return: what was written
     """
-    with style.house():
+    with style.figure_style():
         wide = min(len(sweep.panels), 3)
         rows = math.ceil(len(sweep.panels) / wide)
         figure, axes = style.new_figure(max(5.6, 4.7 * wide), 3.9 * rows, columns=wide, rows=rows)
         for place, one in enumerate(axes):
             if place < len(sweep.panels):
-                _panel(one, sweep, sweep.panels[place], found)
+                _panel(one, sweep, sweep.panels[place], loaded)
             else:
                 one.set_axis_off()
         shown = {panel.rows for panel in sweep.panels}
@@ -54,15 +55,15 @@ def caption(sweep: Sweep) -> str:
     return BANDS + (REFERENCES if any(panel.references for panel in sweep.panels) else "")
 
 
-def _panel(axes: Axes, sweep: Sweep, panel: Panel, found: Collection) -> None:
+def _panel(axes: Axes, sweep: Sweep, panel: Panel, loaded: LoadedRuns) -> None:
     labels = _labels(sweep, panel)
     order = _order(sweep)
     factor = UNITS[panel.unit]
     low, high, negative = math.inf, 0.0, False
     for label in labels:
-        x, stacked = _curves(found.runs.get(label, []), panel)
+        x, stacked = _curves(loaded, label, panel)
         n, colour, dash = len(stacked), style.colour(order[label]), style.dashes(order[label])
-        name = f"{label} (n={n}/{found.expected.get(label, len(sweep.seeds))})"
+        name = f"{label} (n={n}/{loaded.expected.get(label, len(sweep.seeds))})"
         if not n:
             axes.plot([], [], color=colour, linestyle=dash, label=name)
             continue
@@ -111,101 +112,91 @@ def _labels(sweep: Sweep, panel: Panel) -> tuple[str, ...]:
     return tuple(panel.rows) or tuple(row.label for row in sweep.rows)
 
 
-def _curves(runs: Sequence[Run], panel: Panel) -> tuple[Array, Array]:
+def _curves(loaded: LoadedRuns, label: str, panel: Panel) -> tuple[Array, Array]:
     if panel.periods:
-        return period_curves(runs, panel.metric, panel.x, panel.periods)
-    return curves(runs, panel.metric, panel.x)
+        return period_curves(loaded, label, panel.metric, panel.x, panel.periods)
+    return curves(loaded, label, panel.metric, panel.x)
 
 
 def _order(sweep: Sweep) -> dict[str, int]:
     """Say which colour a row has in all panels and figures of a sweep: its own, or its setting's on every task."""
-    if sweep.across is not None:
-        places = {name: place for place, name in enumerate(sweep.across.settings)}
-        named = {f"{task} {name}": place for name, place in places.items() for task in sweep.across.tasks}
+    if sweep.aggregate is not None:
+        places = {name: place for place, name in enumerate(sweep.aggregate.settings)}
+        named = {f"{task} {name}": place for name, place in places.items() for task in sweep.aggregate.tasks}
         if all(row.label in named for row in sweep.rows):
             return named
     return {row.label: place for place, row in enumerate(sweep.rows)}
 
 
-def curves_as_csv(sweep: Sweep, found: Collection) -> str:
-    """Write the mean curves: one line per panel, row and place, in the panel's unit."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("panel", "row", "metric", "unit", "x", "n", "expected", "mean", "std", "values"))
+def frame(sweep: Sweep, loaded: LoadedRuns) -> pd.DataFrame:
+    """Return the mean curves: one row per panel, row and point, in the panel's unit."""
+    rows = []
     for panel in sweep.panels:
         for label in _labels(sweep, panel):
-            x, stacked = _curves(found.runs.get(label, []), panel)
+            x, stacked = _curves(loaded, label, panel)
             for place, values in zip(x, stacked.T * UNITS[panel.unit], strict=True):
-                std = f"{values.std(ddof=1):.10g}" if len(values) > 1 else ""
-                writer.writerow(
-                    (
-                        panel.title,
-                        label,
-                        panel.metric,
-                        panel.unit,
-                        f"{place:.0f}",
-                        len(values),
-                        found.expected.get(label, len(sweep.seeds)),
-                        f"{values.mean():.10g}",
-                        std,
-                        " ".join(f"{value:.10g}" for value in values),
-                    )
-                )
-    return buffer.getvalue()
+                expected = loaded.expected.get(label, len(sweep.seeds))
+                every = " ".join(f"{value:.10g}" for value in values)
+                spread = (values.mean(), stats.std(values))
+                head = (panel.title, label, panel.metric, panel.unit, f"{place:.0f}")
+                rows.append((*head, len(values), expected, *spread, every))
+    return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def draw_intervals(title: str, cells: Sequence[Sequence[Cell]], stem: Path) -> list[Path]:
+def draw_intervals(title: str, metrics: Sequence[Sequence[Metric]], stem: Path) -> list[Path]:
     """Draw a table: one small panel per column, one line per row, with the paper's value beside ours.
 
     :return: what was written
     """
-    columns = len(cells[0])
+    columns = len(metrics[0])
     wide = min(columns, 5)
     rows = math.ceil(columns / wide)
-    with style.house():
-        height = (0.32 * len(cells) + 1.0) * rows + 0.7
+    with style.figure_style():
+        height = (0.32 * len(metrics) + 1.0) * rows + 0.7
         figure, axes = style.new_figure(0.9 + 2.2 * wide, height, columns=wide, rows=rows)
         for place, one in enumerate(axes):
             if place >= columns:
                 one.set_axis_off()
                 continue
-            _interval_panel(one, [line[place] for line in cells], show_labels=place % wide == 0)
+            _interval_panel(one, [line[place] for line in metrics], show_labels=place % wide == 0)
         paper = (
-            "; open diamond: the paper (± s.d.)" if any(cell.paper for line in cells for cell in line) else ""
+            "; open diamond: the paper (± s.d.)"
+            if any(metric.paper for line in metrics for metric in line)
+            else ""
         )
         style.frame(figure, title, f"bar: mean with its 95 % bootstrap interval; dots: every seed{paper}")
         return style.save(figure, stem)
 
 
-def _interval_panel(axes: Axes, cells: Sequence[Cell], show_labels: bool) -> None:
+def _interval_panel(axes: Axes, metrics: Sequence[Metric], show_labels: bool) -> None:
     # Rows of a grid share the colour of the setting that their label begins with.
-    groups = list(dict.fromkeys(cell.row.label.split(", ")[0] for cell in cells))
-    for place, cell in enumerate(cells):
-        colour = style.colour(groups.index(cell.row.label.split(", ")[0]))
-        finite = [value for value in cell.values if math.isfinite(value)]
+    groups = list(dict.fromkeys(metric.row.label.split(", ")[0] for metric in metrics))
+    for place, metric in enumerate(metrics):
+        colour = style.colour(groups.index(metric.row.label.split(", ")[0]))
+        finite = [value for value in metric.values if math.isfinite(value)]
         axes.plot(finite, [place] * len(finite), ".", color=colour, alpha=0.35, markersize=5)
-        low, high = cell.mean_interval.low, cell.mean_interval.high
-        right = cell.limit if math.isinf(high) else high
-        if cell.mean_interval.known and math.isfinite(low):
+        low, high = metric.mean_interval.low, metric.mean_interval.high
+        right = metric.limit if math.isinf(high) else high
+        if metric.mean_interval.known and math.isfinite(low):
             axes.plot(
                 [low, right], [place, place], color=colour, linewidth=3, alpha=0.8, solid_capstyle="butt"
             )
-        if math.isfinite(cell.mean):
-            axes.plot([cell.mean], [place], "|", color=colour, markersize=13, markeredgewidth=2)
-        elif math.isinf(cell.mean) and math.isfinite(cell.limit):
+        if math.isfinite(metric.mean):
+            axes.plot([metric.mean], [place], "|", color=colour, markersize=13, markeredgewidth=2)
+        elif math.isinf(metric.mean) and math.isfinite(metric.limit):
             axes.annotate(
-                text.number(cell.mean, 0, cell.limit),
-                (cell.limit, place),
+                text.number(metric.mean, 0, metric.limit),
+                (metric.limit, place),
                 ha="right",
                 va="bottom",
                 fontsize=7,
             )
-            axes.plot([cell.limit], [place], ">", color=colour, markersize=5)
-        if cell.paper:
+            axes.plot([metric.limit], [place], ">", color=colour, markersize=5)
+        if metric.paper:
             axes.errorbar(
-                cell.paper[0],
+                metric.paper[0],
                 place + 0.22,
-                xerr=cell.paper[1],
+                xerr=metric.paper[1],
                 fmt="D",
                 color="#333333",
                 markerfacecolor="white",
@@ -213,9 +204,9 @@ def _interval_panel(axes: Axes, cells: Sequence[Cell], show_labels: bool) -> Non
                 linewidth=0.8,
                 capsize=2,
             )
-    axes.set_ylim(len(cells) - 0.5, -0.5)
-    labels = [f"{cell.row.label} ({text.found(cell)})" for cell in cells]
-    axes.set_yticks(range(len(cells)), labels if show_labels else [""] * len(cells), fontsize=8)
-    axes.set_title(text.heading(cells[0].column), fontsize=8.5, loc="left")
+    axes.set_ylim(len(metrics) - 0.5, -0.5)
+    labels = [f"{metric.row.label} ({text.found(metric)})" for metric in metrics]
+    axes.set_yticks(range(len(metrics)), labels if show_labels else [""] * len(metrics), fontsize=8)
+    axes.set_title(text.heading(metrics[0].column), fontsize=8.5, loc="left")
     axes.margins(x=0.1)
     axes.grid(False, axis="y")

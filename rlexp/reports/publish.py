@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlexp.folder import open_file
-from rlexp.record import CONFIG, EVALUATIONS, RECORD, write_atomically
-from rlexp.reports import across, cells, figure, render, terminal, text
-from rlexp.reports.records import Collection, Expected, collect, reference_folder
-from rlexp.reports.sweep_file import Sweep
+from rlexp.reports import aggregate, figure, metrics, render, terminal_table, text
+from rlexp.reports.definition import Expected, Sweep
+from rlexp.reports.load import LoadedRuns, load_runs, reference_folder
+from rlexp.runs.folder import CONFIG, EVALUATIONS, RECORD, write_atomically
+from rlexp.system.files import open_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,31 +39,31 @@ def publish(
     :param reference: folder of committed records to read instead of run folders
     """
     expected = list(expected)
-    found = collect(expected, reference)
+    loaded = load_runs(expected, reference)
     folder.mkdir(parents=True, exist_ok=True)
-    protocol = describe(sweep, expected, found)
-    table = cells.build(sweep, found)
+    protocol = describe(sweep, expected, loaded)
+    table = metrics.build(sweep, loaded)
     files: list[Path] = []
     if sweep.columns:
-        standings = () if sweep.across is None else across.measure(sweep.across, found)
-        files += _tables(sweep, table, standings, found, protocol, folder)
-        terminal.show(table, found.absent, console)
-        if sweep.across is not None:
-            terminal.show_across(sweep.across, standings, console)
+        scores = () if sweep.aggregate is None else aggregate.measure(sweep.aggregate, loaded)
+        files += _tables(sweep, table, scores, loaded, protocol, folder)
+        terminal_table.show(table, loaded.missing, console)
+        if sweep.aggregate is not None:
+            terminal_table.show_aggregate(sweep.aggregate, scores, console)
     if sweep.panels:
-        files += _figure(sweep, table, found, protocol, folder)
+        files += _figure(sweep, table, loaded, protocol, folder)
         if not sweep.columns:
-            terminal.show_contrasts(table, console)
-            terminal.show_absent(found.absent, console)
-    complete = not found.absent and table.complete
+            terminal_table.show_contrasts(table, console)
+            terminal_table.show_missing(loaded.missing, console)
+    complete = not loaded.missing and table.complete
     return Published(tuple(files), complete)
 
 
 def _tables(
     sweep: Sweep,
-    table: cells.Table,
-    standings: tuple[across.Standing, ...],
-    found: Collection,
+    table: metrics.Table,
+    scores: tuple[aggregate.AggregateScore, ...],
+    loaded: LoadedRuns,
     protocol: tuple[str, ...],
     folder: Path,
 ) -> list[Path]:
@@ -78,13 +78,13 @@ def _tables(
         pictures = []
         if columns is steady:
             pictures = figure.draw_intervals(sweep.title, render.select(table, columns), stem)
-        shown = standings if columns is steady else ()
+        shown = scores if columns is steady else ()
         contents = {
             "md": render.markdown(
-                table, columns, protocol, found.absent, pictures[0].name if pictures else None, shown
+                table, columns, protocol, loaded.missing, pictures[0].name if pictures else None, shown
             ),
             "tex": render.latex(table, columns),
-            "csv": render.comma_separated(table, columns),
+            "csv": text.csv(render.frame(table, columns)),
         }
         for ending, content in contents.items():
             path = stem.with_name(f"{stem.name}.{ending}")
@@ -92,16 +92,16 @@ def _tables(
             files.append(path)
         if shown:
             files.append(stem.with_name(f"{name}_across.csv"))
-            write_atomically(files[-1], across.comma_separated(shown))
+            write_atomically(files[-1], text.csv(aggregate.frame(shown)))
         files += pictures
     return files
 
 
 def _figure(
-    sweep: Sweep, table: cells.Table, found: Collection, protocol: tuple[str, ...], folder: Path
+    sweep: Sweep, table: metrics.Table, loaded: LoadedRuns, protocol: tuple[str, ...], folder: Path
 ) -> list[Path]:
     stem = folder / sweep.name
-    pictures = figure.draw_curves(sweep, found, stem)
+    pictures = figure.draw_curves(sweep, loaded, stem)
     lines = [
         f"# {sweep.title}",
         "",
@@ -111,22 +111,22 @@ def _figure(
         "",
     ]
     lines += render.contrasts(table, sweep.columns)
-    if found.absent:
-        lines += ["## Missing", "", *render.missing(found.absent), ""]
+    if loaded.missing:
+        lines += ["## Missing", "", *render.list_missing(loaded.missing), ""]
     notes = text.definitions(table, protocol, ())
     lines += ["## Definitions", "", *(f"- {line}" for line in notes), ""]
-    contents = {"md": "\n".join(lines), "csv": figure.curves_as_csv(sweep, found)}
+    contents = {"md": "\n".join(lines), "csv": text.csv(figure.frame(sweep, loaded))}
     for ending, content in contents.items():
         write_atomically(stem.with_name(f"{stem.name}.{ending}"), content)
     return [*(stem.with_name(f"{stem.name}.{ending}") for ending in contents), *pictures]
 
 
-def describe(sweep: Sweep, expected: Iterable[Expected], found: Collection) -> tuple[str, ...]:
+def describe(sweep: Sweep, expected: Iterable[Expected], loaded: LoadedRuns) -> tuple[str, ...]:
     """Say in sentences how the runs were trained and measured, from their configs."""
     lines = [f"Seeds {text.line_of_seeds(sweep.seeds)}: {len(sweep.seeds)} per row."]
-    protocols = {_protocol(one.learning) for one in expected}
+    protocols = {_protocol(one.reported) for one in expected}
     lines += sorted(protocols)
-    return (*lines, *found.notes)
+    return (*lines, *loaded.notes)
 
 
 def _protocol(config: Mapping[str, Any]) -> str:
@@ -152,14 +152,11 @@ def save_reference(expected: Iterable[Expected], folder: Path) -> tuple[int, int
     :param folder: ``outputs/reference/<name>``; records of runs that are there already are replaced
     :return: runs saved, runs missing
     """
-    found = collect(list(expected))
-    saved = 0
-    for runs in found.runs.values():
-        for run in runs:
-            target = reference_folder(folder, run.label, run.seed)
-            target.mkdir(parents=True, exist_ok=True)
-            for name in (CONFIG, RECORD, EVALUATIONS):
-                with open_file(run.folder / name, "rb") as file:
-                    write_atomically(target / name, file.read().decode("utf-8"))
-            saved += 1
-    return saved, len(found.absent)
+    loaded = load_runs(list(expected))
+    for label, seed, source in loaded.records.reindex(columns=["label", "seed", "folder"]).to_numpy():
+        target = reference_folder(folder, label, seed)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in (CONFIG, RECORD, EVALUATIONS):
+            with open_file(source / name, "rb") as file:
+                write_atomically(target / name, file.read().decode("utf-8"))
+    return len(loaded.records), len(loaded.missing)

@@ -1,57 +1,62 @@
-"""A table as Markdown, LaTeX and CSV."""
+"""A table as Markdown, LaTeX and data frame.
+
+Markdown and LaTeX are written here: pandas needs tabulate and jinja2 for them, which rlexp would need for nothing else.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
+import itertools
+import math
 from collections.abc import Sequence
 
-from rlexp.reports import across, text
-from rlexp.reports.cells import Cell, Table
-from rlexp.reports.records import Absent
-from rlexp.reports.sweep_file import Across, Column
+import pandas as pd
 
-Cells = Sequence[Sequence[Cell]]
+from rlexp.reports import aggregate, text
+from rlexp.reports.definition import Aggregate, Column
+from rlexp.reports.load import MissingRun
+from rlexp.reports.metrics import Metric, Table
 
-_CSV_HEADER = (
+Lines = Sequence[Sequence[Metric]]
+
+_COLUMNS = (
     *("row", "column", "unit", "n", "expected", "mean", "std", "mean_low", "mean_high"),
     *("iqm", "iqm_low", "iqm_high", "paper", "paper_std", "verdict", "seeds", "values"),
 )
 
 
-def select(table: Table, columns: Sequence[Column]) -> list[list[Cell]]:
-    """Return the cells of some columns."""
+def select(table: Table, columns: Sequence[Column]) -> list[list[Metric]]:
+    """Return the metrics of some columns."""
     names = {column.name for column in columns}
-    return [[cell for cell in line if cell.column.name in names] for line in table.cells]
+    return [[metric for metric in line if metric.column.name in names] for line in table.metrics]
 
 
 def markdown(
     table: Table,
     columns: tuple[Column, ...],
     protocol: tuple[str, ...],
-    absent: Sequence[Absent],
+    missing: Sequence[MissingRun],
     picture: str | None = None,
-    standings: Sequence[across.Standing] = (),
+    scores: Sequence[aggregate.AggregateScore] = (),
 ) -> str:
     """Write a table with everything that a reader needs to judge it.
 
     :param columns: those to show
     :param protocol: sentences on seeds and evaluation
-    :param absent: runs that could not enter
+    :param missing: runs that could not enter
     :param picture: file name of a figure to embed
-    :param standings: of every setting, where the sweep compares settings across tasks
+    :param scores: of every setting, where the sweep compares settings across tasks
     """
-    cells = select(table, columns)
-    lines = [f"# {table.sweep.title}", "", *_compact(cells, columns), ""]
+    metrics = select(table, columns)
+    lines = [f"# {table.sweep.title}", "", *_compact(metrics, columns), ""]
     if picture:
         lines += [f"![{table.sweep.title}]({picture})", ""]
-    lines += ["## Every cell", "", *_details(cells), ""]
+    lines += ["## Every cell", "", *_details(metrics), ""]
     lines += contrasts(table, columns)
-    if standings and table.sweep.across is not None:
-        lines += ["## Across tasks", "", *across_tasks(table.sweep.across, standings), ""]
-    lines += ["## Every seed", "", *_seeds(cells), ""]
-    if absent:
-        lines += ["## Missing", "", *missing(absent), ""]
+    if scores and table.sweep.aggregate is not None:
+        lines += ["## Across tasks", "", *across_tasks(table.sweep.aggregate, scores), ""]
+    lines += ["## Every seed", "", *_seeds(metrics), ""]
+    if missing:
+        lines += ["## Missing", "", *list_missing(missing), ""]
     lines += ["## Definitions", "", *(f"- {line}" for line in text.definitions(table, protocol, columns)), ""]
     return "\n".join(lines)
 
@@ -65,42 +70,42 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [*lines, *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)]
 
 
-def missing(absent: Sequence[Absent]) -> list[str]:
+def list_missing(missing: Sequence[MissingRun]) -> list[str]:
     """List the runs that could not enter, one line each."""
-    return [f"- {one.label}, seed {one.seed}: {one.reason}" for one in absent]
+    return [f"- {one.label}, seed {one.seed}: {one.reason}" for one in missing]
 
 
-def least_found(line: Sequence[Cell]) -> str:
-    """Write n found of n expected for a row: that of its poorest cell."""
-    poorest = min(line, key=lambda cell: cell.n)
+def least_found(line: Sequence[Metric]) -> str:
+    """Write n found of n expected for a row: that of its poorest metric."""
+    poorest = min(line, key=lambda metric: metric.n)
     return text.found(poorest)
 
 
-def _compact(cells: Cells, columns: Sequence[Column]) -> list[str]:
+def _compact(metrics: Lines, columns: Sequence[Column]) -> list[str]:
     rows = []
-    for line in cells:
-        rows.append([f"**{line[0].row.label}**", least_found(line), *(text.ours(cell) for cell in line)])
-        if any(cell.paper for cell in line):
-            rows.append([f"*{line[0].row.label}, paper*", "", *(text.published(cell) for cell in line)])
+    for line in metrics:
+        rows.append([f"**{line[0].row.label}**", least_found(line), *(text.ours(metric) for metric in line)])
+        if any(metric.paper for metric in line):
+            rows.append([f"*{line[0].row.label}, paper*", "", *(text.published(metric) for metric in line)])
     return grid(["", "n", *(text.heading(column) for column in columns)], rows)
 
 
-def _details(cells: Cells) -> list[str]:
+def _details(metrics: Lines) -> list[str]:
     rows = []
-    for line in cells:
-        for cell in line:
-            digits, limit = cell.column.digits, cell.limit
+    for line in metrics:
+        for metric in line:
+            digits, limit = metric.column.digits, metric.limit
             rows.append(
                 [
-                    cell.row.label,
-                    text.heading(cell.column),
-                    text.found(cell) + ("" if cell.complete else " incomplete"),
-                    text.ours(cell),
-                    text.interval(cell.mean_interval, digits, limit),
-                    text.number(cell.iqm, digits, limit),
-                    text.interval(cell.iqm_interval, digits, limit),
-                    text.published(cell),
-                    cell.verdict,
+                    metric.row.label,
+                    text.heading(metric.column),
+                    text.found(metric) + ("" if metric.complete else " incomplete"),
+                    text.ours(metric),
+                    text.interval(metric.mean_interval, digits, limit),
+                    text.number(metric.iqm, digits, limit),
+                    text.interval(metric.iqm_interval, digits, limit),
+                    text.published(metric),
+                    metric.verdict,
                 ]
             )
     header = [
@@ -137,17 +142,17 @@ def contrasts(table: Table, columns: Sequence[Column]) -> list[str]:
         lines += ["## Differences", "", *grid(header, rows), ""]
     if table.sensitivity and not (columns and all(column.volatile for column in columns)):
         lines += ["## Sensitivity", "", *sensitivity(table), ""]
-    if table.caught and not (columns and all(column.volatile for column in columns)):
-        lines += ["## How soon the score of another is reached", "", *catch_up(table), ""]
+    if table.sample_efficiency and not (columns and all(column.volatile for column in columns)):
+        lines += ["## How soon the score of another is reached", "", *sample_efficiency(table), ""]
     return lines
 
 
-def across_tasks(wanted: Across, standings: Sequence[across.Standing]) -> list[str]:
+def across_tasks(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore]) -> list[str]:
     """Write where every setting stands beside the baseline over all tasks."""
-    return [*grid(across.header(), across.rows(wanted, standings)), "", across.note(wanted)]
+    return [*grid(aggregate.header(), aggregate.rows(wanted, scores)), "", aggregate.note(wanted)]
 
 
-def catch_up(table: Table) -> list[str]:
+def sample_efficiency(table: Table) -> list[str]:
     """Write how soon the mean curves of some rows reach the last score of others."""
     rows = [
         [
@@ -158,9 +163,9 @@ def catch_up(table: Table) -> list[str]:
             text.number(one.share, 2),
             text.interval(one.share_interval, 2),
         ]
-        for one in table.caught
+        for one in table.sample_efficiency
     ]
-    unit = table.caught[0].pair.x
+    unit = table.sample_efficiency[0].pair.x
     header = [
         "",
         "last score of the second",
@@ -173,7 +178,7 @@ def catch_up(table: Table) -> list[str]:
         "Where each mean curve first reaches that score, interpolated between evaluations; a curve above it at "
         "the first evaluation counts as reaching it there, so that small shares are upper bounds."
     )
-    several = sorted({one.pair.last for one in table.caught} - {1})
+    several = sorted({one.pair.last for one in table.sample_efficiency} - {1})
     if several:
         note += f" Every point is the mean of the last {several[0]} evaluations."
     return [*grid(header, rows), "", note]
@@ -200,26 +205,26 @@ def sensitivity(table: Table) -> list[str]:
     return [*grid(header, rows), "", note]
 
 
-def _seeds(cells: Cells) -> list[str]:
+def _seeds(metrics: Lines) -> list[str]:
     rows = [
         [
-            cell.row.label,
-            text.heading(cell.column),
-            "  ".join(_one_seed(cell, value) for value in cell.values),
+            metric.row.label,
+            text.heading(metric.column),
+            "  ".join(_one_seed(metric, value) for value in metric.values),
         ]
-        for line in cells
-        for cell in line
+        for line in metrics
+        for metric in line
     ]
     return grid(["", "measure", "seeds in order"], rows)
 
 
-def _one_seed(cell: Cell, value: float) -> str:
-    return text.number(value, cell.column.digits, cell.limit)
+def _one_seed(metric: Metric, value: float) -> str:
+    return text.number(value, metric.column.digits, metric.limit)
 
 
 def latex(table: Table, columns: tuple[Column, ...]) -> str:
     """Write the table as a paper prints it (needs the package booktabs)."""
-    cells = select(table, columns)
+    metrics = select(table, columns)
     lines = [
         "% needs \\usepackage{booktabs}",
         "\\begin{tabular}{l" + "r" * (len(columns) + 1) + "}",
@@ -227,13 +232,13 @@ def latex(table: Table, columns: tuple[Column, ...]) -> str:
         " & ".join(["", "n", *(_escape(text.heading(column)) for column in columns)]) + " \\\\",
         "\\midrule",
     ]
-    for line in cells:
+    for line in metrics:
         label = _escape(line[0].row.label)
         lines.append(
-            " & ".join([label, least_found(line), *(_escape(text.ours(cell)) for cell in line)]) + " \\\\"
+            " & ".join([label, least_found(line), *(_escape(text.ours(metric)) for metric in line)]) + " \\\\"
         )
-        if any(cell.paper for cell in line):
-            paper = (_escape(text.published(cell)) for cell in line)
+        if any(metric.paper for metric in line):
+            paper = (_escape(text.published(metric)) for metric in line)
             lines.append(" & ".join(["\\quad paper", "", *paper]) + " \\\\")
     lines += ["\\bottomrule", "\\end{tabular}", ""]
     return "\n".join(lines)
@@ -256,39 +261,17 @@ def _escape(words: str) -> str:
     return words
 
 
-def comma_separated(table: Table, columns: tuple[Column, ...]) -> str:
-    """Write every cell as one line of CSV, in the column's unit."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(_CSV_HEADER)
-    for line in select(table, columns):
-        for cell in line:
-            paper = cell.paper or (None, None)
-            numbers = [
-                cell.mean,
-                cell.std,
-                cell.mean_interval.low,
-                cell.mean_interval.high,
-                cell.iqm,
-                cell.iqm_interval.low,
-                cell.iqm_interval.high,
-                *paper,
-            ]
-            writer.writerow(
-                [
-                    cell.row.label,
-                    cell.column.name,
-                    cell.column.unit,
-                    cell.n,
-                    cell.expected,
-                    *(_exact(value) for value in numbers),
-                    cell.verdict,
-                    " ".join(str(seed) for seed in cell.seeds),
-                    " ".join(_exact(value) for value in cell.values),
-                ]
-            )
-    return buffer.getvalue()
-
-
-def _exact(value: float | None) -> str:
-    return "" if value is None or value != value else f"{value:.10g}"
+def frame(table: Table, columns: Sequence[Column]) -> pd.DataFrame:
+    """Return one row per metric, in the column's unit."""
+    rows = []
+    for metric in itertools.chain.from_iterable(select(table, columns)):
+        paper = metric.paper or (None, None)
+        values = (
+            *(metric.row.label, metric.column.name, metric.column.unit, metric.n, metric.expected),
+            *(metric.mean, metric.std, metric.mean_interval.low, metric.mean_interval.high),
+            *(metric.iqm, metric.iqm_interval.low, metric.iqm_interval.high),
+            *(*paper, metric.verdict, " ".join(map(str, metric.seeds))),
+            " ".join("" if math.isnan(value) else f"{value:.10g}" for value in metric.values),
+        )
+        rows.append(values)
+    return pd.DataFrame(rows, columns=_COLUMNS)

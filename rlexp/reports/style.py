@@ -1,4 +1,7 @@
-"""How pictures look, and how they come out byte for byte the same every time."""
+"""How figures look, and how they come out byte for byte the same every time.
+
+``rlexp.mplstyle`` holds whatever a style sheet can hold; here stand the styles of the lines, the axes and the files.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rlexp.folder import open_file
+from rlexp.system.files import open_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,32 +22,17 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-_SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "rlexp",
-    "svg.fonttype": "path",
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same letters
-    "font.size": 9.0,
-    "text.parse_math": False,  # labels may come from anybody's config
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "figure.dpi": 100.0,
-    "savefig.dpi": 150.0,
-}
+_STYLE_SHEET = Path(__file__).with_name("rlexp.mplstyle")
 
 
 @contextmanager
-def house() -> Iterator[None]:
-    """Draw in the house's style without a display, whatever the user's matplotlibrc says."""
+def figure_style() -> Iterator[None]:
+    """Draw in rlexp's style without a display, whatever the user's matplotlibrc says."""
     import matplotlib
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+        matplotlib.rcParams.update(matplotlib.rc_params_from_file(_STYLE_SHEET, use_default_template=False))
         yield
 
 

@@ -11,8 +11,8 @@ One YAML per published table or figure, with these keys (``sweeps/table1.yaml`` 
     grid:                       # every combination, for every row of `runs` without a grid of its own
       algo.learning_rate: [1e-4, 3e-4]
     runs_of: table1             # instead of seeds, common, runs, grid: the runs of another sweep
-    table: {columns: [...], contrasts: [...], sensitivity: [...], catch_up: [...], across: {...}, notes: [...]}
-    figure: {panels: [...], notes: [...]}
+    table: {columns: [...], contrasts: [...], aggregate: {...}}
+    figure: {panels: [...]}     # both: sensitivity: [...], sample_efficiency: [...], notes: [...]
 
 Paper values hang on the row, by column name, in its unit: a number or ``[mean, standard deviation]``.
 """
@@ -22,182 +22,39 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from omegaconf import OmegaConf
 
-from rlexp.config.paths import sweeps_dir
+from rlexp.config.shipped import sweeps_dir
 from rlexp.errors import UsageError, did_you_mean
-
-UNITS = {"": 1.0, "%": 100.0, "s": 1.0, "min": 1.0 / 60.0, "dialogues": 1.0, "episodes": 1.0}
+from rlexp.reports.definition import (
+    UNITS,
+    Aggregate,
+    Column,
+    Contrast,
+    CurvePair,
+    EfficiencyPair,
+    Panel,
+    Row,
+    Sweep,
+)
 
 _KEYS = ("title", "seeds", "common", "seconds_per_run", "runs", "grid", "runs_of", "table", "figure")
+_PARTS = {
+    "table": ("columns", "contrasts", "sensitivity", "sample_efficiency", "aggregate", "notes"),
+    "figure": ("panels", "sensitivity", "sample_efficiency", "notes"),
+}
+_RENAMED: dict[str, dict[str, str]] = {
+    "table": {"catch_up": "sample_efficiency", "across": "aggregate"},
+    "figure": {"catch_up": "sample_efficiency"},
+    "column": {"of": "source", "until": "threshold", "judged": "comparable"},
+}
+_NAMES = {CurvePair: "sensitivity", EfficiencyPair: "sample_efficiency"}
 _RESERVED = ("seed", "output_dir", "force")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One setting, trained with every seed.
-
-    :param label: name in tables, plots and messages
-    :param overrides: override words, those common to the sweep included
-    :param paper: published values by column name, ``(mean, standard deviation or None)``
-    """
-
-    label: str
-    overrides: tuple[str, ...]
-    paper: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Column:
-    """One measure of a table.
-
-    :param name: key of the paper's values
-    :param label: heading
-    :param metric: key of an evaluation row, or of the record where ``of`` is ``record``
-    :param of: ``evaluation`` or ``record``
-    :param at: training episodes at which the evaluation was made; None: the last one
-    :param until: a threshold instead: training episodes until the mean curve of ``metric`` reaches it
-    :param average: the mean over all evaluations instead of one of them
-    :param last: the mean over so many evaluations at the end instead of the last one
-    :param unit: one of :data:`UNITS`; decides the factor
-    :param digits: decimals
-    :param better: ``higher`` or ``lower``
-    :param relative_to: label of the row whose mean divides the values of every row
-    :param volatile: differs from machine to machine and from attempt to attempt: kept apart
-    :param judged: whether the paper's value is comparable at all
-    """
-
-    name: str
-    label: str
-    metric: str
-    of: str = "evaluation"
-    at: int | None = None
-    until: float | None = None
-    average: bool = False
-    last: int = 1
-    unit: str = ""
-    digits: int = 1
-    better: str = "higher"
-    relative_to: str | None = None
-    volatile: bool = False
-    judged: bool = True
-
-    @property
-    def factor(self) -> float:
-        """What a stored value is multiplied with for display."""
-        return UNITS[self.unit]
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """The difference between two rows, ``of`` minus ``minus``, in the named columns."""
-
-    of: str
-    minus: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two rows whose curves are held against each other to see how much one setting matters."""
-
-    label: str
-    rows: tuple[str, str]
-    metric: str
-    unit: str = "%"
-
-
-@dataclass(frozen=True)
-class CatchUp:
-    """How soon the mean curve of row ``of`` reaches the score with which row ``reaches`` ends.
-
-    :param last: evaluations whose mean is a point of the curves, and the score at the end
-    :param x: key of an evaluation row in which that is counted
-    """
-
-    of: str
-    reaches: str
-    metric: str = "return_mean"
-    last: int = 1
-    x: str = "timesteps"
-    digits: int = 2
-
-
-@dataclass(frozen=True)
-class Across:
-    """Settings held against a baseline over several tasks; the rows are called ``<task> <setting>``.
-
-    :param last: evaluations at the end whose mean is the final score
-    :param x: key of an evaluation row in which training is counted
-    """
-
-    tasks: tuple[str, ...]
-    settings: tuple[str, ...]
-    baseline: str
-    metric: str = "return_mean"
-    last: int = 1
-    x: str = "timesteps"
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes of a figure.
-
-    :param log: whether x is drawn logarithmically
-    :param x: key of an evaluation row to draw over
-    :param references: published points: ``{row, at, value, std (optional)}``, in the panel's unit
-    :param periods: draw over the parts of an episode, e.g. the months of a year, instead: of the ``first_episode``
-        of training, or of the last ``evaluation``; ``x`` is then a key of such a part
-    """
-
-    title: str
-    metric: str
-    unit: str = ""
-    ylabel: str = ""
-    x: str = "episodes"
-    xlabel: str = "training episodes"
-    log: bool = True
-    rows: tuple[str, ...] = ()
-    references: tuple[Mapping[str, Any], ...] = ()
-    periods: str = ""
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A sweep file, read and checked.
-
-    :param runs_of: name of the sweep that trains the runs; its own name unless the file borrows them
-    """
-
-    name: str
-    title: str
-    seeds: tuple[int, ...]
-    rows: tuple[Row, ...]
-    seconds_per_run: float
-    runs_of: str
-    columns: tuple[Column, ...] = ()
-    contrasts: tuple[Contrast, ...] = ()
-    sensitivity: tuple[Pair, ...] = ()
-    catch_up: tuple[CatchUp, ...] = ()
-    across: Across | None = None
-    panels: tuple[Panel, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def row(self, label: str) -> Row:
-        """:raises UsageError: when no row has this label"""
-        for row in self.rows:
-            if row.label == label:
-                return row
-        labels = [row.label for row in self.rows]
-        raise UsageError(
-            f"sweeps/{self.name}.yaml: no row is called '{label}'; there are {', '.join(labels)}"
-            f"{did_you_mean(label, labels)}"
-        )
 
 
 def available(folder: Path | None = None) -> dict[str, str]:
@@ -272,7 +129,21 @@ def _content(path: Path) -> dict[str, Any]:
     for key in keyed:
         if key not in _KEYS:
             raise UsageError(f"{path}: unknown key '{key}'{did_you_mean(key, _KEYS)}")
+    for part, known in _PARTS.items():
+        if not isinstance(keyed.get(part) or {}, dict):
+            raise UsageError(f"{path}: {part} holds keys and values ({', '.join(known)})")
+        _check_keys(path, part, keyed.get(part) or {}, known)
     return keyed
+
+
+def _check_keys(path: Path, part: str, given: Iterable[Any], known: Sequence[str]) -> None:
+    """:raises UsageError: when a key of a part is none of its own; a renamed one is answered with its new name"""
+    for key in given:
+        new = _RENAMED.get(part, {}).get(key)
+        if key not in known and new is not None:
+            raise UsageError(f"{path}: {part}: '{key}' is now called '{new}'")
+        if key not in known:
+            raise UsageError(f"{path}: {part}: unknown key '{key}'{did_you_mean(str(key), known)}")
 
 
 def _sweep(path: Path, content: dict[str, Any], runs_of: str) -> Sweep:
@@ -291,12 +162,14 @@ def _sweep(path: Path, content: dict[str, Any], runs_of: str) -> Sweep:
         columns=tuple(_build(Column, path, column) for column in table.get("columns", [])),
         contrasts=tuple(_build(Contrast, path, contrast) for contrast in table.get("contrasts", [])),
         sensitivity=tuple(
-            _build(Pair, path, p) for p in [*table.get("sensitivity", []), *figure.get("sensitivity", [])]
+            _build(CurvePair, path, p)
+            for p in [*table.get("sensitivity", []), *figure.get("sensitivity", [])]
         ),
-        catch_up=tuple(
-            _build(CatchUp, path, one) for one in [*table.get("catch_up", []), *figure.get("catch_up", [])]
+        sample_efficiency=tuple(
+            _build(EfficiencyPair, path, one)
+            for one in [*table.get("sample_efficiency", []), *figure.get("sample_efficiency", [])]
         ),
-        across=_build(Across, path, table["across"]) if table.get("across") else None,
+        aggregate=_build(Aggregate, path, table["aggregate"]) if table.get("aggregate") else None,
         panels=tuple(panels),
         notes=tuple(str(note) for note in [*table.get("notes", []), *figure.get("notes", [])]),
     )
@@ -361,16 +234,13 @@ _Part = TypeVar("_Part")
 
 def _build(kind: type[_Part], path: Path, given: Mapping[str, Any]) -> _Part:
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
-    for key in given:
-        if key not in known:
-            raise UsageError(
-                f"{path}: {kind.__name__.lower()}: unknown key '{key}'{did_you_mean(str(key), known)}"
-            )
+    name = _NAMES.get(kind, kind.__name__.lower())
+    _check_keys(path, name, given, known)
     values = {str(key): tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     try:
         part = kind(**values)
     except TypeError as error:
-        raise UsageError(f"{path}: {kind.__name__.lower()}: {error}") from error
+        raise UsageError(f"{path}: {name}: {error}") from error
     periods = getattr(part, "periods", "")
     if periods not in ("", "first_episode", "evaluation"):
         raise UsageError(f"{path}: periods: '{periods}' given, allowed are first_episode, evaluation")
@@ -384,10 +254,10 @@ def _check_names(sweep: Sweep) -> None:
     columns = [column.name for column in sweep.columns]
     named = [contrast.of for contrast in sweep.contrasts] + [contrast.minus for contrast in sweep.contrasts]
     named += [label for pair in sweep.sensitivity for label in pair.rows]
-    named += [label for one in sweep.catch_up for label in (one.of, one.reaches)]
-    if sweep.across is not None:
-        settings = (*sweep.across.settings, sweep.across.baseline)
-        named += [f"{task} {setting}" for task in sweep.across.tasks for setting in settings]
+    named += [label for one in sweep.sample_efficiency for label in (one.of, one.reaches)]
+    if sweep.aggregate is not None:
+        settings = (*sweep.aggregate.settings, sweep.aggregate.baseline)
+        named += [f"{task} {setting}" for task in sweep.aggregate.tasks for setting in settings]
     named += [label for panel in sweep.panels for label in panel.rows]
     named += [str(point["row"]) for panel in sweep.panels for point in panel.references]
     named += [column.relative_to for column in sweep.columns if column.relative_to]

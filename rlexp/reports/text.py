@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 
-from rlexp.reports.cells import Cell, Table
-from rlexp.reports.sweep_file import Column
+import pandas as pd
+
+from rlexp.reports.definition import Column
+from rlexp.reports.metrics import Metric, Table
 from rlexp.stats import BOOTSTRAP_SEED, CONFIDENCE, RESAMPLES, Interval
 
 MISSING = "–"
+
+
+def csv(frame: pd.DataFrame, digits: int = 10) -> str:
+    """Write a data frame as CSV; what is not known stays empty.
+
+    :param digits: significant digits of floating-point numbers
+    """
+    return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")
 
 
 def number(value: float, digits: int, limit: float = math.nan, sign: bool = False) -> str:
@@ -49,24 +59,24 @@ def heading(column: Column) -> str:
     )
 
 
-def ours(cell: Cell) -> str:
-    """Write a cell as papers do: mean ± standard deviation over seeds."""
+def ours(metric: Metric) -> str:
+    """Write a metric as papers do: mean ± standard deviation over seeds."""
     # The spread of the seeds' own crossings belongs to another statistic than the mean curve's crossing.
-    std = None if cell.column.until is not None else cell.std
-    return spread(cell.mean, std, cell.column.digits, cell.limit)
+    std = None if metric.column.threshold is not None else metric.std
+    return spread(metric.mean, std, metric.column.digits, metric.limit)
 
 
-def published(cell: Cell) -> str:
+def published(metric: Metric) -> str:
     """Write the paper's value, empty where it prints none."""
-    if cell.paper is None:
+    if metric.paper is None:
         return ""
-    mean, std = cell.paper
+    mean, std = metric.paper
     return str(mean) if std is None else f"{mean} ± {std}"
 
 
-def found(cell: Cell) -> str:
+def found(metric: Metric) -> str:
     """Write ``n=7/10``."""
-    return f"{cell.n}/{cell.expected}"
+    return f"{metric.n}/{metric.expected}"
 
 
 def line_of_seeds(seeds: tuple[int, ...]) -> str:
@@ -89,8 +99,8 @@ def definitions(table: Table, protocol: tuple[str, ...], columns: tuple[Column, 
         "better or worse.",
     ]
     for column in columns:
-        if column.until is not None:
-            level = f"{column.until:g}"
+        if column.threshold is not None:
+            level = f"{column.threshold:g}"
             lines.append(
                 f"{column.label}: where the mean curve over seeds first reaches {level}, interpolated "
                 "linearly between evaluations; a curve above it at the first evaluation crosses there. "

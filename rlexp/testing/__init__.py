@@ -31,7 +31,7 @@ EVERYWHERE: tuple[Contract, ...] = (
     saving.policy_comes_back_from_a_file,
     spaces.predicts_in_shape,
 )
-"""Checked on every kind of task that the algorithm fits."""
+"""Checked on every kind of task that the algorithm supports."""
 
 ONCE: tuple[Contract, ...] = (
     training.is_decided_by_its_seed,
@@ -48,30 +48,35 @@ ONCE: tuple[Contract, ...] = (
     spaces.takes_policy_kwargs,
     spaces.keeps_its_replay_buffer,
 )
-"""Checked on one kind of task, the plainest."""
+"""Checked on one kind of task, the simplest."""
 
 RUNS: tuple[Contract, ...] = (runs.resumes_as_a_run,)
-"""Checked on the plainest kind of task; the algorithm has to be known by name, with a config ``algo/<name>.yaml``."""
+"""Checked on the simplest kind of task; the algorithm has to be known by name, with a config ``algo/<name>.yaml``."""
 
 
 def contracts(
     algorithm: str | AlgoSpec, settings: Mapping[str, Any] | None = None, demonstrations: bool | None = None
 ) -> list[tuple[Case, Contract]]:
-    """Return every contract of an algorithm with the case that it is to be checked on; see :func:`check_algorithm`."""
+    """Return every contract of an algorithm with the case that it is checked on.
+
+    :param algorithm: name of a registered algorithm, or its spec
+    :param settings: see :func:`check_algorithm`
+    :param demonstrations: see :func:`check_algorithm`
+    """
     spec = registry.algo(algorithm) if isinstance(algorithm, str) else algorithm
     found = cases.of(spec, settings, demonstrations)
-    plainest = next(case for case in found if not case.masked)
+    simplest = next(case for case in found if not case.masked)
     once = [*ONCE, *(RUNS if registry.algos().get(spec.name) is spec else ())]
     return [
         *((case, contract) for case in found for contract in EVERYWHERE),
-        *((plainest, one) for one in once),
+        *((simplest, one) for one in once),
     ]
 
 
 def check_algorithm(
     algorithm: str | AlgoSpec, settings: Mapping[str, Any] | None = None, demonstrations: bool | None = None
 ) -> None:
-    """Put an algorithm through every contract, on every kind of tiny task that it fits; a minute or less.
+    """Check every contract of an algorithm, on every kind of tiny task that it supports; a minute or less.
 
     :param algorithm: name of a registered algorithm, or its spec; whole runs are checked of registered ones alone
     :param settings: hyper-parameters as in its ``algo`` config, small enough that 48 steps hold some updates; None:
@@ -83,6 +88,6 @@ def check_algorithm(
     for case, contract in contracts(algorithm, settings, demonstrations):
         try:
             contract(case)
-        except Exception as error:
+        except Exception as error:  # the report names case and contract, whatever was raised
             raw = "" if isinstance(error, ContractError) else f"{type(error).__name__}: "
             raise ContractError(f"{case}: {contract.__name__}: {raw}{error}") from error

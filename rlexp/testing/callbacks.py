@@ -30,9 +30,9 @@ class _StopAt(BaseCallback):
 
 
 def stops_when_a_callback_says_so(case: Case) -> None:
-    """A callback stops training in the first step or in the middle of a rollout, and ``learn`` works again afterwards.
+    """A callback can stop training at the first step or within a rollout, and ``learn`` works afterwards.
 
-    :raises ContractError: when it goes on, or does not learn again
+    :raises ContractError: when training continues, or does not start again
     """
     for calls, n_envs in ((1, 3), (19, 1)):
         model = case.model(n_envs)
@@ -43,7 +43,7 @@ def stops_when_a_callback_says_so(case: Case) -> None:
             stop.n_calls == calls, f"a callback stopped at call {calls} and was called {stop.n_calls} times"
         )
         model.learn(STEPS)
-        require(model.num_timesteps >= STEPS, "training does not begin again after a callback stopped it")
+        require(model.num_timesteps >= STEPS, "training does not start again after a callback stopped it")
         model.learn(10 * STEPS * n_envs, callback=_StopAt(calls), reset_num_timesteps=False)
         model.learn(STEPS // 2, reset_num_timesteps=False)
 
@@ -51,7 +51,7 @@ def stops_when_a_callback_says_so(case: Case) -> None:
 def stops_after_episodes(case: Case) -> None:
     """``StopTrainingOnMaxEpisodes`` stops training, and ``learn`` works again afterwards.
 
-    :raises ContractError: when it goes on, or does not learn again
+    :raises ContractError: when training continues, or does not start again
     """
     model = case.model()
     log_rows(model)
@@ -85,7 +85,7 @@ def keeps_its_budget(case: Case) -> None:
 
 
 def saves_for_checkpoint_callback(case: Case) -> None:
-    """``CheckpointCallback`` saves the model, and the replay buffer of an off-policy algorithm, while training goes on.
+    """``CheckpointCallback`` saves the model, and an off-policy algorithm's replay buffer, while training continues.
 
     :raises ContractError: when a file is missing
     """
@@ -140,8 +140,8 @@ def logs_as_asked(case: Case) -> None:
         model.learn(STEPS, log_interval=interval)
         counts[interval] = len(rows)
         if interval == 1:
-            require(any("time/total_timesteps" in row for row in rows), "no row says time/total_timesteps")
-            require(any("rollout/ep_rew_mean" in row for row in rows), "no row says rollout/ep_rew_mean")
+            require(any("time/total_timesteps" in row for row in rows), "no row has time/total_timesteps")
+            require(any("rollout/ep_rew_mean" in row for row in rows), "no row has rollout/ep_rew_mean")
     require(
         counts[1] > counts[2] > counts[None] == 0,
         f"rows with log_interval 1, 2 and None: {counts[1]}, {counts[2]} and {counts[None]}",

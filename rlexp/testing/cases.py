@@ -16,29 +16,29 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
-from rlexp import checkpoint
-from rlexp.algos.build import build
-from rlexp.envs.episode_replay import EpisodeReplay
-from rlexp.evaluation import Evaluator
+from rlexp.algos.common.build import build
+from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.registry import AlgoSpec, load
+from rlexp.runs import checkpoint
+from rlexp.runs.evaluation import Evaluator
 from rlexp.testing import tasks
 
 STEPS = 48
 """Steps of a training: six episodes or more."""
 
-_FAST = {"learning_rate": 0.03}  # so that a difference of one update is seen in what a policy does
+_FAST = {"learning_rate": 0.03}  # so that one update changes what a policy does
 _ROLLOUTS = {**_FAST, "n_steps": 8, "batch_size": 8, "n_epochs": 1, "net_arch": [8]}
-_WINDOWS = {**_FAST, "learning_starts": 12, "buffer_size": 40, "batch_size": 4, "train_freq": 4}
-_REPLAY = {**_WINDOWS, "batch_size": 8, "net_arch": [8]}
+_OFF_POLICY = {**_FAST, "learning_starts": 12, "buffer_size": 40, "batch_size": 4, "train_freq": 4}
+_REPLAY = {**_OFF_POLICY, "batch_size": 8, "net_arch": [8]}
 _SEQUENCES = {**_FAST, "sequence_length": 4, "batch_size": 2, "net_arch": [8], "lstm_hidden_size": 8}
-# Small enough for a training of a tenth of a second in which all that an algorithm does is done: updates, a replay
-# buffer that wraps, target networks that are renewed, pre-training.
+# Small enough for training in a tenth of a second that covers everything an algorithm does: updates, a replay buffer
+# that wraps, updates of target networks, pre-training.
 SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": _ROLLOUTS,
     "a2c": {**_FAST, "n_steps": 4, "net_arch": [8]},
     "recurrent_ppo": {**_ROLLOUTS, "lstm_hidden_size": 8},
     "lcpo": _ROLLOUTS,
-    "tam": {**_ROLLOUTS, "user_model_updates": 2, "user_model_batch_size": 8, "replay_size": 30, "mask_after": 16},
+    "tam": {**_ROLLOUTS, "user_model_updates": 2, "user_model_batch_size": 8, "buffer_size": 30, "mask_after": 16},
     "acer": {
         **_FAST, "n_steps": 4, "batch_size": 2, "learning_starts": 12, "buffer_size": 40, "replay_ratio": 1,
         "net_arch": [8], "lstm_hidden_size": 8,
@@ -51,10 +51,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
         **_REPLAY, **_SEQUENCES, "burn_in": 1, "n_steps": 2, "target_update_interval": 2, "pretrain_updates": 3,
     },
     "bc": {**_SEQUENCES, "updates_per_round": 2},
-    "sac_lstm": {**_WINDOWS, "length": 4, "burn_in": 1, "actor_units": 8, "critic_units": 8, "lstm_units": 8},
+    "sac_lstm": {
+        **_OFF_POLICY, "sequence_length": 4, "burn_in": 1, "actor_units": 8, "critic_units": 8, "lstm_hidden_size": 8,
+    },
     "slac": {
-        **_WINDOWS, "length": 3, "actor_burn_in": 3, "pretraining": 6, "divergence_warmup": 4, "z1_dim": 4, "z2_dim": 4,
-        "model_arch": [8], "net_arch": [8],
+        **_OFF_POLICY, "sequence_length": 3, "actor_burn_in": 3, "pretrain_updates": 6, "divergence_warmup": 4,
+        "z1_dim": 4, "z2_dim": 4, "model_arch": [8], "net_arch": [8],
     },
 }  # fmt: skip
 DEMONSTRATED = ("dqfd", "r2d3", "bc")
@@ -66,7 +68,7 @@ class Case:
 
     :param spec: the algorithm
     :param observations: of the task, see :class:`~rlexp.testing.tasks.Walk`
-    :param actions: likewise
+    :param actions: of the task, ``"discrete"`` or ``"continuous"``
     :param masked: whether the task masks actions
     :param settings: hyper-parameters as the ``algo`` config has them, so small that :data:`STEPS` steps hold updates
     :param demonstrations: whether it learns from ``demonstrations=``
@@ -99,7 +101,11 @@ class Case:
         return tasks.make(self.observations, self.actions, self.masked)
 
     def env(self, n_envs: int = 1, subprocesses: bool = False) -> VecEnv:
-        """Build the training environments as a run does."""
+        """Build the training environments as a run does.
+
+        :param n_envs: environments stepped together
+        :param subprocesses: one process each
+        """
         task = self.task()
 
         def one() -> gymnasium.Env[Any, Any]:
@@ -122,7 +128,12 @@ class Case:
         return build(self.spec, options, env, seed, "cpu", self.masked)
 
     def evaluator(self, deterministic: bool, n_envs: int = 2, episodes: int = 3) -> Evaluator:
-        """Build an evaluator of the task."""
+        """Build an evaluator of the task.
+
+        :param deterministic: whether actions are the most likely ones
+        :param n_envs: evaluation environments
+        :param episodes: per evaluation
+        """
         return Evaluator(self.task(), episodes, n_envs, 77, deterministic, masked=self.masked)
 
     def batch(self, n: int) -> Any:
@@ -232,13 +243,23 @@ class ContractError(AssertionError):
 
 
 def require(condition: Any, message: str) -> None:
-    """:raises ContractError: unless the condition holds"""
+    """Check a condition.
+
+    :param condition: what must hold
+    :param message: of the error
+    :raises ContractError: when it does not hold
+    """
     if not condition:
         raise ContractError(message)
 
 
 def difference(one: Any, other: Any, path: str = "") -> str | None:
-    """Return where two trees of values first differ, bit by bit; None when they do not."""
+    """Return where two trees of values first differ, bit by bit; None when they do not.
+
+    :param one: dictionaries, lists, arrays, tensors and plain values
+    :param other: what it is compared with
+    :param path: of both within a larger tree, for the answer
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         if one.keys() != other.keys():
             return f"{path}: {sorted(map(str, one.keys() ^ other.keys()))} in one alone"
@@ -264,6 +285,12 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def same(one: Any, other: Any, what: str) -> None:
-    """:raises ContractError: when two trees of values differ anywhere"""
+    """Require that two trees of values are equal, bit by bit.
+
+    :param one: see :func:`difference`
+    :param other: see :func:`difference`
+    :param what: they are, for the message
+    :raises ContractError: naming the first difference
+    """
     found = difference(one, other)
     require(found is None, f"{what} differ at {found}")

@@ -14,13 +14,15 @@ from unittest import mock
 
 from omegaconf import DictConfig
 
-from rlexp import checkpoint, record, terminal
-from rlexp.buffers import demonstrations
-from rlexp.callbacks import Budget
-from rlexp.commands.compose import compose
-from rlexp.commands.evaluate import load_trained
-from rlexp.experiment import Experiment
-from rlexp.factories import make_evaluator
+from rlexp.config.compose import compose
+from rlexp.demonstrations import dataset
+from rlexp.runs import checkpoint
+from rlexp.runs import folder as run_folder
+from rlexp.runs.callbacks import Budget
+from rlexp.runs.experiment import Experiment
+from rlexp.runs.factories import make_evaluator
+from rlexp.runs.loading import load_trained
+from rlexp.system import terminal
 from rlexp.testing import tasks
 from rlexp.testing.cases import STEPS, Case, require, same, weights
 
@@ -28,7 +30,7 @@ _NOT_DECIDED = ("wall_s", "time/fps", "time/time_elapsed", "time/iterations")
 
 
 class _Killed(BaseException):
-    """Stands for SIGKILL: nobody catches it."""
+    """Simulates SIGKILL: no handler catches it."""
 
 
 def resumes_as_a_run(case: Case) -> None:
@@ -45,12 +47,12 @@ def resumes_as_a_run(case: Case) -> None:
         _measures_what_it_saves(cfg, root / "plain")
 
         _stopped(cfg, root / "interrupted", _terminate)
-        status = record.read_record(root / "interrupted")["status"]
+        status = run_folder.read_record(root / "interrupted")["status"]
         require(status == "interrupted", f"a run that SIGTERM stopped is recorded as {status}")
         same(plain, _finished(case, cfg, root / "interrupted"), "a run and one that SIGTERM interrupted")
 
         _stopped(cfg, root / "damaged", _kill)
-        newest = checkpoint.available(root / "damaged" / record.CHECKPOINTS)[0]
+        newest = checkpoint.available(root / "damaged" / run_folder.CHECKPOINTS)[0]
         largest = max(newest.iterdir(), key=lambda path: path.stat().st_size)
         largest.write_bytes(largest.read_bytes()[:-100])
         same(
@@ -64,7 +66,7 @@ def _config(case: Case, root: Path) -> DictConfig:
     settings = dict(case.settings)
     if case.demonstrations:
         settings["demonstrations"] = str(root / "demonstrations.npz")
-        demonstrations.write(root / "demonstrations.npz", tasks.demonstrate(case.observations))
+        dataset.write(root / "demonstrations.npz", tasks.demonstrate(case.observations))
     return compose(
         [
             f"algo={case.spec.name}",
@@ -76,7 +78,7 @@ def _config(case: Case, root: Path) -> DictConfig:
             "logger=none",
             "hardware=cpu",
             "checkpoint.every_timesteps=8",
-            "checkpoint.keep=3",
+            "checkpoint.keep_last=3",
             "evaluation.episodes=10",
             f"evaluation.every_timesteps={STEPS // 2}",
             "evaluation.deterministic=false",
@@ -89,18 +91,18 @@ def _finished(case: Case, cfg: DictConfig, folder: Path) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a damaged checkpoint is warned of
         _run(cfg, folder)
-    status = record.read_record(folder)["status"]
+    status = run_folder.read_record(folder)["status"]
     require(status == "finished", f"a run that ended is recorded as {status}")
     model = case.target.load(folder / "model.zip", device="cpu")
     return {
         "weights": weights(model),
-        "metrics": _rows(folder / record.METRICS),
-        "evaluations": _rows(folder / record.EVALUATIONS),
+        "metrics": _rows(folder / run_folder.METRICS),
+        "evaluations": _rows(folder / run_folder.EVALUATIONS),
     }
 
 
 def _measures_what_it_saves(cfg: DictConfig, folder: Path) -> None:
-    recorded = record.read_record(folder)["evaluation"]
+    recorded = run_folder.read_record(folder)["evaluation"]
     evaluator = make_evaluator(cfg)
     measured = evaluator.evaluate(load_trained(cfg, folder))
     evaluator.close()
@@ -120,7 +122,7 @@ def _stopped(cfg: DictConfig, folder: Path, how: Callable[[], None]) -> None:
         except BaseException as error:
             if isinstance(error, Exception) and type(error).__name__ != "Interrupted":
                 raise
-    left = checkpoint.available(folder / record.CHECKPOINTS)
+    left = checkpoint.available(folder / run_folder.CHECKPOINTS)
     require(
         len(left) > 1,
         f"a run with checkpoint.every_timesteps=8 that stopped had written {len(left)} checkpoints",
@@ -150,7 +152,7 @@ def _at_step(step: int, call: Callable[[], None]) -> Iterator[None]:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    return [_decided(row) for row in record.read_jsonl(path)]
+    return [_decided(row) for row in run_folder.read_jsonl(path)]
 
 
 def _decided(row: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlexp.evaluation import isolated_random_state
+from rlexp.demonstrations.lockstep import isolated_random_state
 from rlexp.testing import tasks
 from rlexp.testing.cases import STEPS, Case, require, same, weights
 from rlexp.testing.training import trained
@@ -23,7 +23,14 @@ def _file(name: str) -> Iterator[Path]:
 
 
 def actions(case: Case, model: Any, deterministic: bool, n: int = 4, steps: int = 4) -> list[Any]:
-    """Return what a model or policy does in some steps, its memory carried along; drawn from generators of seed 5."""
+    """Return what a model or policy does in some steps, with its recurrent state; generators have seed 5.
+
+    :param case: provides observations and masks
+    :param model: an algorithm or a policy
+    :param deterministic: whether actions are the most likely ones
+    :param n: observations per step
+    :param steps: number of steps
+    """
     extra: dict[str, Any] = {"action_masks": np.tile([False, True, False], (n, 1))} if case.masked else {}
     state: Any = None
     found = []

@@ -65,7 +65,7 @@ def hints_at_the_gym_api(case: Case) -> None:
             f"predict((observation, info)) says '{error}', not what was mixed up",
         )
     else:
-        raise ContractError("predict accepts (observation, info), which is no observation")
+        raise ContractError("predict accepts (observation, info), which is not an observation")
 
 
 def trains_in_subprocesses(case: Case) -> None:
@@ -115,7 +115,7 @@ def answers_what_does_not_fit(case: Case) -> None:
     for other in _unlisted(case):
         try:
             _build(other)
-        except Exception:
+        except Exception:  # of any kind: what is raised is judged by rejects()
             rejects(other, lambda other=other: _build(other), str(other))
 
 
@@ -153,7 +153,13 @@ def _policy(case: Case, env: Any) -> str:
 
 
 def rejects(case: Case, build: Any, what: str) -> None:
-    """:raises ContractError: unless something is rejected with a ValueError or an AssertionError of one line"""
+    """Require that something is rejected with a ValueError or an AssertionError of one line.
+
+    :param case: for the message
+    :param build: called without arguments
+    :param what: is rejected, for the message
+    :raises ContractError: when it is not
+    """
     try:
         build()
     except (ValueError, AssertionError) as error:
@@ -161,7 +167,7 @@ def rejects(case: Case, build: Any, what: str) -> None:
             raise
         lines = str(error).strip().splitlines()
         require(len(lines) == 1, f"{case.spec.name} rejects {what} in {len(lines)} lines: {lines[:2]}")
-    except Exception as error:
+    except Exception as error:  # whatever a person would see instead of one clear line breaks the contract
         raise ContractError(
             f"{case.spec.name} meets {what} with a raw {type(error).__name__}: {error}"
         ) from error
@@ -170,7 +176,7 @@ def rejects(case: Case, build: Any, what: str) -> None:
 
 
 def takes_policy_kwargs(case: Case) -> None:
-    """``policy_kwargs`` choose sizes: ``net_arch``, unless declared unsupported, and of pictures ``features_dim``.
+    """``policy_kwargs`` choose sizes: ``net_arch``, unless declared unsupported, and for images ``features_dim``.
 
     :raises ContractError: when they do not
     """
@@ -184,16 +190,16 @@ def takes_policy_kwargs(case: Case) -> None:
     require(24 in widths, "policy_kwargs=dict(net_arch=[24]) builds no layer of 24 units")
     if "image" not in case.spec.observations:
         return
-    pictures = dataclasses.replace(case, observations="screen", masked=False)
+    images = dataclasses.replace(case, observations="screen", masked=False)
     names = [one for one in ("CnnPolicy", "CnnLstmPolicy") if one in case.target.policy_aliases]
     model = case.target(
-        names[0], pictures.env(), device="cpu",
+        names[0], images.env(), device="cpu",
         policy_kwargs={"features_extractor_kwargs": {"features_dim": 24}},
         **({"buffer_size": 100} if isinstance(trained(case).model, OffPolicyAlgorithm) else {}),
     )  # fmt: skip
     found = {module.features_dim for module in model.policy.modules() if hasattr(module, "features_dim")}
     require(24 in found, f"features_extractor_kwargs=dict(features_dim=24) gives features of {sorted(found)}")
-    chosen, _ = model.predict(pictures.batch(2), deterministic=True)
+    chosen, _ = model.predict(images.batch(2), deterministic=True)
     require(len(chosen) == 2, "a policy with features_dim=24 does not act")
 
 

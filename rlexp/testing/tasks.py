@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from rlexp.buffers.demonstrations import Demonstrations, Episode
+from rlexp.demonstrations.dataset import Demonstrations, Episode
 
 LENGTH = 7
 """Steps after which an episode is truncated."""
@@ -30,7 +30,7 @@ class Walk(gymnasium.Env[Any, Any]):
     An episode is decided by the generator that ``reset(seed=...)`` seeds and by the actions. Arriving terminates it,
     the seventh step truncates it.
 
-    :param observations: ``"vector"``, ``"image"`` (a grid of 3×6×6), ``"screen"`` (36×36×1) or ``"dict"``
+    :param observations: ``"vector"``, ``"image"`` (3×6×6), ``"screen"`` (36×36×1, a game's screen) or ``"dict"``
     :param actions: ``"discrete"``: stay, forward, back; ``"continuous"``: two numbers from -2 to 1, the first of which
         pushes forward
     :param masked: whether ``action_masks`` forbids to go back, and to stay at every other place; a forbidden action
@@ -92,7 +92,12 @@ class Walk(gymnasium.Env[Any, Any]):
 def make(
     observations: str = "vector", actions: str = "discrete", masked: bool = False
 ) -> Callable[[], gymnasium.Env[Any, Any]]:
-    """Return a function that builds a :class:`Walk`."""
+    """Return a function that builds a :class:`Walk`.
+
+    :param observations: see :class:`Walk`
+    :param actions: see :class:`Walk`
+    :param masked: see :class:`Walk`
+    """
     return lambda: Walk(observations, actions, masked)
 
 

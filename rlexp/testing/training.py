@@ -14,9 +14,9 @@ import torch as th
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from rlexp import checkpoint
-from rlexp.algos.steady_log import SteadyLog
-from rlexp.evaluation import Evaluator
+from rlexp.algos.common.resumable_logging import SteadyLog
+from rlexp.runs import checkpoint
+from rlexp.runs.evaluation import Evaluator
 from rlexp.testing.cases import (
     STEPS,
     Case,
@@ -66,7 +66,7 @@ class _Every(BaseCallback):
 
 
 class _Killed(BaseException):
-    """Stands for SIGKILL: nobody catches it."""
+    """Simulates SIGKILL: no handler catches it."""
 
 
 class Trained:
@@ -90,7 +90,11 @@ class Trained:
 
 @lru_cache(maxsize=2)
 def trained(case: Case, n_envs: int = 1) -> Trained:
-    """Return a training of the case, seed 0, that nothing disturbed but that it was looked at."""
+    """Return a recorded, undisturbed training run of the case with seed 0.
+
+    :param case: what is trained
+    :param n_envs: environments stepped together
+    """
     return Trained(case, n_envs)
 
 

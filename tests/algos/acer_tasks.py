@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.env_util import make_vec_env
 
-from rlexp.algos.acer import ACER
+from rlexp.algos.acer.acer import ACER
 
 SMALL: dict[str, Any] = {"n_steps": 10, "batch_size": 4, "learning_starts": 40, "seed": 0, "device": "cpu"}
 SMALL_NETS = {"net_arch": [16]}

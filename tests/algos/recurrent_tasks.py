@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from rlexp.buffers.demonstrations import Demonstrations, Episode
+from rlexp.demonstrations.dataset import Demonstrations, Episode
 
 
 class Recall(gymnasium.Env[Any, Any]):

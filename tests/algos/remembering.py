@@ -10,7 +10,7 @@ from gymnasium import spaces
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.envs.common.episode_replay import EpisodeReplay
 
 
 class Wander(gymnasium.Env[Any, Any]):

@@ -11,8 +11,8 @@ from stable_baselines3.common.torch_layers import NatureCNN
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlexp import registry
-from rlexp.algos.build import build
-from rlexp.networks.torso import GridNet, is_grid
+from rlexp.algos.common.build import build
+from rlexp.networks.cnn import MinAtarCNN, is_small_image
 from tests.algos.acer_tasks import Chain, Grid, Pictures
 
 
@@ -23,14 +23,14 @@ def test_wrapped_algorithms_read_grids(name: str) -> None:
     model = build(
         registry.algo(name), {**options, **({"batch_size": 8} if name == "ppo" else {})}, env, 0, "cpu"
     )
-    assert isinstance(model.policy.features_extractor, GridNet)
+    assert isinstance(model.policy.features_extractor, MinAtarCNN)
     model.learn(16)
     pictures = build(registry.algo(name), options, DummyVecEnv([Pictures]), 0, "cpu")
     assert isinstance(pictures.policy.features_extractor, NatureCNN)
 
 
 def test_grids_are_small_pictures() -> None:
-    assert is_grid(Grid.observation_space)
-    assert not is_grid(Pictures.observation_space) and not is_grid(Chain.observation_space)
-    network = GridNet(Grid.observation_space, features_dim=32)
+    assert is_small_image(Grid.observation_space)
+    assert not is_small_image(Pictures.observation_space) and not is_small_image(Chain.observation_space)
+    network = MinAtarCNN(Grid.observation_space, features_dim=32)
     assert network(th.as_tensor(np.zeros((2, 4, 10, 10)), dtype=th.float32)).shape == (2, 32)

@@ -16,7 +16,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rlexp.algos.acer import ACER
+from rlexp.algos.acer.acer import ACER
 from rlexp.algos.acer.policies import ACERPolicy
 from rlexp.algos.acer.replay import RUNNING, TERMINATED, TRUNCATED, Segments, SegmentStore
 from rlexp.algos.acer.updates import Settings
@@ -129,7 +129,7 @@ def test_replay_ratio(ratio: int, expected: float) -> None:
 
 
 def test_the_average_policy_follows_slowly() -> None:
-    model = make(average_decay=0.9)
+    model = make(average_policy_decay=0.9)
     policy = model.policy
     of_optimizer = {id(p) for group in policy.optimizer.param_groups for p in group["params"]}
     assert not any(id(p) in of_optimizer for p in policy.average.parameters())
@@ -145,7 +145,7 @@ def test_the_average_policy_follows_slowly() -> None:
 
 
 def test_the_average_policy_follows_in_training() -> None:
-    model = make(average_decay=0.5)
+    model = make(average_policy_decay=0.5)
     start = model.policy.average.head.weight.clone()
     model.learn(100)
     average, present = model.policy.average.head.weight, model.policy.action_net.weight
@@ -256,9 +256,9 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "negative ratio": ({}, {"replay_ratio": -1}, "replay_ratio"),
     "no region": ({}, {"trust_region_delta": 0.0}, "trust_region_delta"),
     "no reward": ({}, {"reward_scale": 0.0}, "reward_scale"),
-    "no cap": ({}, {"weight_cap": 0.0}, "weight_cap"),
+    "no cap": ({}, {"importance_weight_clip": 0.0}, "importance_weight_clip"),
     "no steps": ({}, {"n_steps": 0}, "n_steps"),
-    "average": ({}, {"average_decay": 1.1}, "average_decay"),
+    "average": ({}, {"average_policy_decay": 1.1}, "average_policy_decay"),
     "memory below a segment": ({}, {"buffer_size": 5, "learning_starts": 0}, "buffer_size"),
     "memory below the start": ({}, {"buffer_size": 30}, "learning_starts = 40"),
 }

@@ -11,11 +11,11 @@ import pytest
 import torch as th
 from stable_baselines3.common.env_util import make_vec_env
 
-from rlexp.algos.acer import ACER, MaskableACER
+from rlexp.algos.acer.acer import ACER, MaskableACER
 from rlexp.algos.acer.policies import ACERPolicy
 from rlexp.algos.acer.replay import TRUNCATED, Segments
 from rlexp.algos.acer.updates import acer_loss
-from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
 from tests.algos.acer_tasks import Chain, Grid, MaskedChain, Reach, Recall, make
 from tests.algos.test_acer_updates import settings, some_segments

@@ -19,7 +19,7 @@ def settings(**words: Any) -> Settings:
         "gamma": 0.9,
         "ent_coef": 0.05,
         "vf_coef": 0.5,
-        "weight_cap": 1.5,
+        "importance_weight_clip": 1.5,
         "trust_region": True,
         "trust_region_delta": 0.3,
         "trust_region_statistics": "probabilities",
@@ -76,7 +76,7 @@ def projected(g: th.Tensor, k: th.Tensor, delta: float) -> th.Tensor:
         {"trust_region": False},
         {"bias_correction": False},
         {"trust_region_statistics": "logits", "trust_region_delta": 0.02},
-        {"weight_cap": 1e9, "ent_coef": 0.0},
+        {"importance_weight_clip": 1e9, "ent_coef": 0.0},
     ],
     ids=str,
 )
@@ -113,10 +113,10 @@ def test_discrete_update_against_a_loop(words: dict[str, Any]) -> None:
             phi = statistics.detach().requires_grad_()
             probabilities = phi.softmax(-1) if chosen.trust_region_statistics == "logits" else phi
             action = segments.actions[t, b]
-            weight = of_taken[t, b].clamp(max=chosen.weight_cap)
+            weight = of_taken[t, b].clamp(max=chosen.importance_weight_clip)
             objective = weight * (returns[t, b] - v[t, b]) * probabilities[action].log()
             if chosen.bias_correction:
-                correction = (1 - chosen.weight_cap / rho[t, b]).clamp(min=0) * pi[t, b].detach()
+                correction = (1 - chosen.importance_weight_clip / rho[t, b]).clamp(min=0) * pi[t, b].detach()
                 objective = (
                     objective + (correction * (q[t, b].detach() - v[t, b]) * probabilities.log()).sum()
                 )
@@ -141,7 +141,9 @@ def test_discrete_update_against_a_loop(words: dict[str, Any]) -> None:
         divergence = kl_divergence(Categorical(logits=average), Categorical(logits=logits[:4].flatten(0, 1)))
         assert info["kl_to_average"].item() == pytest.approx(divergence.mean().item(), rel=1e-4)
     assert info["importance_weight"].item() == pytest.approx(of_taken.mean().item(), rel=1e-5)
-    assert info["truncated"].item() == pytest.approx((of_taken > chosen.weight_cap).double().mean().item())
+    assert info["truncated"].item() == pytest.approx(
+        (of_taken > chosen.importance_weight_clip).double().mean().item()
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,10 +202,10 @@ def test_continuous_update_against_a_loop(learn_std: bool, words: dict[str, Any]
         mean = means[t, b].detach().requires_grad_()
         log_std = policy.log_std.detach().clone().requires_grad_()
         now = Normal(mean, log_std.exp())
-        weight = min(rho[t, b], chosen.weight_cap)
+        weight = min(rho[t, b], chosen.importance_weight_clip)
         objective = weight * (corrected[t, b] - values[t, b]) * now.log_prob(segments.actions[t, b]).sum()
         if chosen.bias_correction:
-            weight = max(0.0, 1 - chosen.weight_cap / ratio(t, b, fresh[t, b]))
+            weight = max(0.0, 1 - chosen.importance_weight_clip / ratio(t, b, fresh[t, b]))
             advantages = (q_tilde(t, b, fresh[t, b]) - v[t, b]).item()
             objective = objective + weight * advantages * now.log_prob(fresh[t, b]).sum()
         objective = objective + chosen.ent_coef * now.entropy().sum()

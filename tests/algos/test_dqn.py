@@ -15,7 +15,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.dqn.policies import QNetwork
 
-from rlexp.algos.dqn import DQN
+from rlexp.algos.dqn.dqn import DQN
 from rlexp.algos.dqn.policies import DuelingQNetwork
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
 from tests.conftest import Rlexp, only_run

@@ -14,8 +14,8 @@ from sb3_contrib.common.envs import InvalidActionEnvDiscrete
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
-from rlexp.algos.lcpo import LCPO, MaskableLCPO
 from rlexp.algos.lcpo.buffers import LoopClippingRolloutBuffer
+from rlexp.algos.lcpo.lcpo import LCPO, MaskableLCPO
 
 SWITCHES: dict[str, Any] = {
     "clip_gae": True,

@@ -12,12 +12,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rlexp import checkpoint
-from rlexp.algos import pretraining
-from rlexp.algos.dqfd import DQfD
-from rlexp.algos.r2d3 import R2D3
-from rlexp.algos.slac import SLAC
-from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.algos.common import pretraining
+from rlexp.algos.dqfd.dqfd import DQfD
+from rlexp.algos.r2d3.r2d3 import R2D3
+from rlexp.algos.slac.slac import SLAC
+from rlexp.envs.common.episode_replay import EpisodeReplay
+from rlexp.runs import checkpoint
 from tests.algos.recurrent_tasks import Recall, demonstrate
 from tests.algos.remembering import Wander, vec
 
@@ -27,7 +27,7 @@ UPDATES, STEPS = 6, 60  # of pre-training, done in rounds of 2; and of the envir
 def build(kind: Any, **words: Any) -> Any:
     if kind is SLAC:
         nets = {"z1_dim": 3, "z2_dim": 4, "model_arch": [7], "net_arch": [9], "actor_units": 8}
-        options = {"length": 4, "pretraining": UPDATES, "policy_kwargs": nets}
+        options = {"sequence_length": 4, "pretrain_updates": UPDATES, "policy_kwargs": nets}
         env: Any = vec(Wander)
     else:
         lstm = {"lstm_hidden_size": 8} if kind is R2D3 else {}
@@ -58,7 +58,7 @@ class Boundaries(BaseCallback):
     def _on_rollout_start(self) -> None:
         self.seen.append((self.num_timesteps, done(self.model)))
         if self.seen[-1] == self._stop and self._folder is not None:
-            checkpoint.save(self._folder, checkpoint.capture(self.model), self.num_timesteps, keep=2)
+            checkpoint.save(self._folder, checkpoint.capture(self.model), self.num_timesteps, keep_last=2)
             raise KeyboardInterrupt
 
     def _on_step(self) -> bool:

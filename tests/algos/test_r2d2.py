@@ -14,15 +14,15 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 from torch.nn import functional as F
 
-from rlexp.algos.r2d2 import R2D2
-from rlexp.algos.r2d2.actor import epsilon_ladder
+from rlexp.algos.r2d2.actor import per_actor_epsilons
 from rlexp.algos.r2d2.learner import Learner, Settings
 from rlexp.algos.r2d2.policies import RecurrentPolicy
-from rlexp.buffers.sequence_store import SequenceSample
-from rlexp.commands.compose import compose
+from rlexp.algos.r2d2.r2d2 import R2D2
+from rlexp.buffers.mixed_sequences import SequenceSample
+from rlexp.config.compose import compose
+from rlexp.demonstrations.collect import by_model, record
 from rlexp.errors import UsageError
-from rlexp.evaluation import Evaluator
-from rlexp.recording import by_model, record
+from rlexp.runs.evaluation import Evaluator
 from tests.algos.recurrent_tasks import GridView, Recall, Screens
 from tests.conftest import Rlexp, only_run
 
@@ -59,11 +59,11 @@ def batch_for(policy: RecurrentPolicy, settings: Settings, length: int, seed: in
     n, n_actions = 6, int(policy.action_space.n)
     rows = settings.burn_in + length + 1
     lengths = th.tensor([length, 1, 2, length, length - 1, length])
-    burnt = th.tensor([True, False, True, False, True, True])
+    has_burn_in = th.tensor([True, False, True, False, True, True])
     if settings.burn_in == 0:
-        burnt[:] = False
+        has_burn_in[:] = False
     row = th.arange(rows)[:, None]
-    there = (row <= settings.burn_in + lengths) & ((row >= settings.burn_in) | burnt)
+    there = (row <= settings.burn_in + lengths) & ((row >= settings.burn_in) | has_burn_in)
     actions = th.randint(n_actions, (rows, n), generator=generator)
     return SequenceSample(
         th.randn(rows, n, 3, generator=generator) * there[..., None],
@@ -71,7 +71,7 @@ def batch_for(policy: RecurrentPolicy, settings: Settings, length: int, seed: in
         th.randn(rows, n, generator=generator) * 3 * there,
         lengths,
         th.tensor([True, True, False, False, True, False]),
-        burnt,
+        has_burn_in,
         th.randn(n, policy.state_size, generator=generator),
         th.rand(n, generator=generator) + 0.5,
         th.tensor([0.0, 1.0, 0.0, 1.0, 1.0, 0.0]),
@@ -84,7 +84,7 @@ def unroll_one(net: Any, batch: SequenceSample, b: int, burn_in: int) -> list[th
     h, c = batch.states[b, :hidden], batch.states[b, hidden:]
     weights = [getattr(net.lstm, f"{kind}_l0") for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
     values = []
-    for row in range(0 if batch.burnt[b] else burn_in, burn_in + int(batch.lengths[b]) + 1):
+    for row in range(0 if batch.has_burn_in[b] else burn_in, burn_in + int(batch.lengths[b]) + 1):
         assert isinstance(batch.observations, th.Tensor)
         last = int(batch.last_actions[row, b])
         one_hot = th.zeros(net.n_actions)
@@ -241,13 +241,13 @@ class _Peek(BaseCallback):
 
 def test_stored_states_are_those_of_acting_time() -> None:
     """Unrolling a stored sequence with the weights that acted gives the states at which the next one begins."""
-    model = make(learning_starts=10_000, sequence_length=1, burn_in=1, period=1, buffer_size=2000)
+    model = make(learning_starts=10_000, sequence_length=1, burn_in=1, sequence_period=1, buffer_size=2000)
     model.learn(60)
     store = model.replay_buffer.agent
     checked = 0
     for key in range(len(store) - 1):
         one, following = store.take(np.array([key])), store.take(np.array([key + 1]))
-        if following.burnt[0] and one.burnt[0]:
+        if following.has_burn_in[0] and one.has_burn_in[0]:
             with th.no_grad():
                 _, after = model.policy.q_net(
                     th.from_numpy(one.observations[:, :1]).transpose(0, 1),  # type: ignore[index]
@@ -257,7 +257,7 @@ def test_stored_states_are_those_of_acting_time() -> None:
                 )
             np.testing.assert_allclose(after.numpy(), following.states, atol=1e-6)
             checked += 1
-        if not one.burnt[0]:
+        if not one.has_burn_in[0]:
             assert not one.states.any(), "episodes begin with a zero state"
     assert checked > 3
 
@@ -333,16 +333,16 @@ def test_whoever_plays_hands_over_rewards() -> None:
 
 
 def test_a_ladder_of_exploration_rates() -> None:
-    rates = epsilon_ladder(4, 0.4, 7.0)
+    rates = per_actor_epsilons(4, 0.4, 7.0)
     np.testing.assert_allclose(rates, [0.4 ** (1 + 7 * i / 3) for i in range(4)])
-    np.testing.assert_allclose(epsilon_ladder(2, 0.4, 7.0, total=4, first=2), rates[2:])
-    assert epsilon_ladder(1, 0.4, 7.0).tolist() == [0.4]
-    model = make(n_envs=3, ladder_base=0.4, ladder_exponent=3.0, learning_starts=0)
+    np.testing.assert_allclose(per_actor_epsilons(2, 0.4, 7.0, total=4, first=2), rates[2:])
+    assert per_actor_epsilons(1, 0.4, 7.0).tolist() == [0.4]
+    model = make(n_envs=3, epsilon_base=0.4, epsilon_exponent=3.0, learning_starts=0)
     given: list[Any] = []
     act = model.acting.act
     model.acting.act = lambda observations, epsilons: given.append(epsilons) or act(observations, epsilons)  # type: ignore[method-assign,func-returns-value]
     model.learn(30)
-    np.testing.assert_allclose(given[-1], epsilon_ladder(3, 0.4, 3.0))
+    np.testing.assert_allclose(given[-1], per_actor_epsilons(3, 0.4, 3.0))
 
 
 @pytest.mark.parametrize(("task", "policy"), [(GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")])
@@ -373,7 +373,7 @@ def test_remembers_what_a_policy_without_memory_cannot() -> None:
 def test_what_cannot_work_is_refused() -> None:
     for words, message in (
         ({"replay": "uniform"}, "replay: 'uniform' given, allowed are proportional, rank"),
-        ({"period": 1}, "period: 1 given"),
+        ({"sequence_period": 1}, "sequence_period: 1 given"),
         ({"buffer_size": 4}, "buffer_size: 4 given, must be at least 6"),
         ({"initial_priorities": "maximal"}, "initial_priorities: 'maximal' given"),
     ):
@@ -403,9 +403,12 @@ def test_learns_cartpole() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("algo.period=1",), "algo.period: 1 given, must be at least algo.burn_in = 2 and at most"),
-        (("algo.period=50",), "at most algo.sequence_length = 40"),
-        (("algo.burn_in=50",), "algo.sequence_length: 40 given, must be at least algo.burn_in = 50"),
+        (
+            ("algo.sequence_period=1",),
+            "algo.sequence_period: 1 given, must be at least burn_in = 2 and at most",
+        ),
+        (("algo.sequence_period=50",), "at most sequence_length = 40"),
+        (("algo.burn_in=50",), "algo.sequence_length: 40 given, must be at least burn_in = 50"),
         (("algo.head_arch=[0]",), r"algo.head_arch: \[0\] given"),
         (("algo.net_arch={pi:[8]}",), "algo.net_arch: .* given"),
         (("algo.buffer_size=100", "hardware.n_envs=2"), "algo.buffer_size: 100 given, must be at least 120"),

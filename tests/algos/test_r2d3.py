@@ -14,15 +14,15 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rlexp import checkpoint
-from rlexp.algos.bc import BC
-from rlexp.algos.dqfd import DQfD
-from rlexp.algos.r2d3 import R2D3
-from rlexp.buffers import demonstrations as files
-from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.algos.bc.bc import BC
+from rlexp.algos.dqfd.dqfd import DQfD
+from rlexp.algos.r2d3.r2d3 import R2D3
+from rlexp.demonstrations import dataset as files
+from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
-from rlexp.evaluation import Evaluator
 from rlexp.losses.imitation import agreement, cloning_loss
+from rlexp.runs import checkpoint
+from rlexp.runs.evaluation import Evaluator
 from tests.algos.recurrent_tasks import GridView, Recall, Screens, demonstrate
 
 SMALL: dict[str, dict[type, Any]] = {
@@ -71,12 +71,12 @@ class _Rows(KVWriter):
 
 def test_the_two_forms_of_the_loss() -> None:
     """R9: the paper's has the n-step term only, the page's all four; each weight can be set by itself."""
-    paper, page = make(R2D3, loss="paper").learner.settings, make(R2D3, loss="page").learner.settings
+    paper, page = make(R2D3, loss="paper").learner.settings, make(R2D3, loss="dqfd").learner.settings
     assert (paper.n_step_coef, paper.one_step_coef, paper.supervised_coef, paper.l2_coef) == (1, 0, 0, 0)
     assert (page.n_step_coef, page.one_step_coef, page.supervised_coef, page.l2_coef) == (1, 1, 1, 1e-5)
     assert make(R2D3, loss="paper", supervised_coef=0.3).learner.settings.supervised_coef == 0.3
     with pytest.raises(
-        UsageError, match="loss: 'papers' given, allowed are paper, page; did you mean 'paper'"
+        UsageError, match="loss: 'papers' given, allowed are paper, dqfd; did you mean 'paper'"
     ):
         make(R2D3, loss="papers")
 
@@ -95,7 +95,7 @@ def test_pre_training_is_on_demonstrations_alone() -> None:
 
     model.learn(12, callback=Peek())
     assert model._n_updates == 120
-    assert steps[:4] == [(0, 0), (0, 50), (0, 100), (0, 120)], "safe points in between"
+    assert steps[:4] == [(0, 0), (0, 50), (0, 100), (0, 120)], "rollout boundaries in between"
     assert model.replay_buffer.demonstration_draws == 120 * 8 and model.replay_buffer.agent_draws == 0
     model.learn(12, reset_num_timesteps=False)
     assert model._n_updates == 120, "and only once"
@@ -109,7 +109,7 @@ def test_demonstrations_teach_what_nobody_finds() -> None:
 
 
 def test_draws_are_logged() -> None:
-    model, rows = make(R2D3, demonstration_share=0.25), _Rows()
+    model, rows = make(R2D3, demonstration_ratio=0.25), _Rows()
     model.set_logger(Logger(None, [rows]))
     model.learn(400, log_interval=5)
     last = rows.rows[-1]
@@ -122,7 +122,7 @@ def test_draws_are_logged() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_shares_at_the_ends(share: float) -> None:
-    model = make(R2D3, demonstration_share=share)
+    model = make(R2D3, demonstration_ratio=share)
     model.learn(60)
     replay = model.replay_buffer
     assert model._n_updates > 5
@@ -137,7 +137,11 @@ def test_one_replay_for_both() -> None:
     model = make(DQfD, pretrain_updates=0, buffer_size=30, learning_starts=10_000)
     model.learn(100)
     replay = model.replay_buffer
-    assert replay.shown is not None and len(replay) == 30 and len(replay.shown) == 80
+    assert (
+        replay.demonstration_buffer is not None
+        and len(replay) == 30
+        and len(replay.demonstration_buffer) == 80
+    )
     before = replay.digest()
     td_errors = np.linspace(-1, 1, 110)
     replay.update_priorities(np.arange(110), td_errors)

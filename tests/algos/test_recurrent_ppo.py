@@ -10,8 +10,8 @@ import torch as th
 from sb3_contrib import RecurrentPPO as PlainRecurrentPPO
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
-from rlexp.algos.recurrent_ppo import RecurrentPPO
 from rlexp.algos.recurrent_ppo.policies import SharedLstmPolicy
+from rlexp.algos.recurrent_ppo.recurrent_ppo import RecurrentPPO
 from rlexp.errors import UsageError
 from rlexp.networks.layer_norm_lstm import LayerNormLSTM
 from tests.algos.remembering import Wander, vec

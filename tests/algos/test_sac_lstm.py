@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch as th
 
-from rlexp.algos.sac_lstm import SACLSTM
+from rlexp.algos.sac_lstm.sac_lstm import SACLSTM
 from rlexp.errors import UsageError
-from rlexp.networks.two_branch import MemoryBranch, Merged
+from rlexp.networks.two_branch import HistoryBranch, TwoBranchHead
 from tests.algos.remembering import Recall, Wander, vec
 from tests.conftest import Rlexp
 
-NETS: dict[str, Any] = {"actor_units": 8, "critic_units": 10, "lstm_units": 6}
+NETS: dict[str, Any] = {"actor_units": 8, "critic_units": 10, "lstm_hidden_size": 6}
 SMALL: dict[str, Any] = {
     "learning_starts": 30,
     "batch_size": 5,
-    "length": 4,
+    "sequence_length": 4,
     "burn_in": 3,
     "buffer_size": 300,
     "train_freq": 3,
@@ -35,7 +35,7 @@ def build(n_envs: int = 1, **words: Any) -> SACLSTM:
 
 
 def lstm_step(
-    branch: MemoryBranch, pair: th.Tensor, h: th.Tensor, c: th.Tensor
+    branch: HistoryBranch, pair: th.Tensor, h: th.Tensor, c: th.Tensor
 ) -> tuple[th.Tensor, th.Tensor]:
     """One step of an LSTM, as in any textbook."""
     lstm = branch.lstm
@@ -46,8 +46,8 @@ def lstm_step(
     return th.sigmoid(o) * th.tanh(c), c
 
 
-def merge(net: Merged, memory: th.Tensor, view: th.Tensor) -> th.Tensor:
-    """Both branches side by side, then the layers behind them."""
+def merge(net: TwoBranchHead, memory: th.Tensor, view: th.Tensor) -> th.Tensor:
+    """Both branches side by side, then the joint layers."""
     both = th.cat([memory, th.relu(net.direct.weight @ view + net.direct.bias)])
     return net.head(th.relu(net.both.weight @ both + net.both.bias))
 
@@ -59,7 +59,7 @@ def test_losses_are_those_of_a_loop_over_steps(shared: bool) -> None:
     with th.no_grad():
         for parameter in model.critic_target.parameters():
             parameter.add_(0.05 * th.randn_like(parameter))
-    batch = model.replay_buffer.windows(12)
+    batch = model.replay_buffer.sample_sequences(12)
     assert (batch.lengths < 4).any() and batch.terminals.any(), "windows cut short by ends are among them"
     th.manual_seed(5)
     noise = th.randn(8, 12, 2)
@@ -78,7 +78,7 @@ def _by_steps(model: SACLSTM, batch: Any, noise: th.Tensor, log_probs: th.Tensor
     actor_terms, critic_terms = [], []
     alpha = 0.2
     for k in range(12):
-        first, n = int(batch.before[k]), int(batch.lengths[k])
+        first, n = int(batch.burn_in[k]), int(batch.lengths[k])
         h, c = th.zeros(6), th.zeros(6)
         states = {
             (net, i): (th.zeros(6), th.zeros(6)) for net in ("critic", "critic_target") for i in range(2)
@@ -119,7 +119,7 @@ def _by_steps(model: SACLSTM, batch: Any, noise: th.Tensor, log_probs: th.Tensor
 def test_gradients_go_where_they_belong() -> None:
     model = build()
     model.learn(60)
-    batch = model.replay_buffer.windows(6)
+    batch = model.replay_buffer.sample_sequences(6)
     actions, log_probs = model.sample_actions(batch)
     value_loss = model.critic_loss(batch, actions, log_probs, model._ent_coef())
     policy_loss = model.actor_loss(batch, actions, log_probs, model._ent_coef())
@@ -141,8 +141,8 @@ def test_an_update_is_that_of_sac_written_out(shared: bool) -> None:
     nets = {"shared_critic_lstm": shared, "optimizer_class": th.optim.SGD}
     model = build(policy_kwargs=nets, gamma=gamma, tau=tau, learning_rate=lr, max_grad_norm=np.inf)
     model.learn(60)
-    batch = model.replay_buffer.windows(5)
-    model.replay_buffer.windows = lambda *_, **__: batch  # type: ignore[method-assign, assignment]
+    batch = model.replay_buffer.sample_sequences(5)
+    model.replay_buffer.sample_sequences = lambda *_, **__: batch  # type: ignore[method-assign, assignment]
     actor, critic, target = (copy.deepcopy(net) for net in (model.actor, model.critic, model.critic_target))
     assert model.log_ent_coef is not None
     alpha = model.log_ent_coef.detach().exp()
@@ -159,7 +159,9 @@ def test_an_update_is_that_of_sac_written_out(shared: bool) -> None:
     log_pi = (normal.log_prob(raw) - th.log(1 - actions.square() + 1e-12)).sum(-1)
     count = batch.mask.sum()
     with th.no_grad():
-        following = th.minimum(*target(target.remember(seen, past), seen, actions))[1:] - alpha * log_pi[1:]
+        following = (
+            th.minimum(*target(target.encode_history(seen, past), seen, actions))[1:] - alpha * log_pi[1:]
+        )
         y = batch.rewards + gamma * (1 - batch.terminals) * following
 
     def descend(net: th.nn.Module, loss: th.Tensor) -> None:
@@ -169,7 +171,7 @@ def test_an_update_is_that_of_sac_written_out(shared: bool) -> None:
                 parameter -= lr * gradient
 
     old = [parameter.clone() for parameter in critic.parameters()]
-    done = critic(critic.remember(seen[:-1], past[:-1]), seen[:-1], batch.actions)
+    done = critic(critic.encode_history(seen[:-1], past[:-1]), seen[:-1], batch.actions)
     descend(critic, sum((0.5 * (q - y).square() * batch.mask).sum() / count for q in done))
     # The bias of the first critic's last layer moves by the mean TD error: the gradient by hand.
     bias = model.critic.values[0].head[-1].bias
@@ -177,7 +179,7 @@ def test_an_update_is_that_of_sac_written_out(shared: bool) -> None:
     by_hand = (((done[0] - y) * batch.mask).sum() / count).detach()
     assert th.allclose(bias, old[name] - lr * by_hand, atol=1e-6)
     with th.no_grad():
-        history = critic.remember(seen[:-1], past[:-1])
+        history = critic.encode_history(seen[:-1], past[:-1])
     rated = th.minimum(*critic(history, seen[:-1], actions[:-1]))
     descend(actor, ((alpha * log_pi[:-1] - rated) * batch.mask).sum() / count)
     for found, wanted in ((model.critic, critic), (model.actor, actor)):
@@ -230,10 +232,10 @@ def test_it_remembers() -> None:
         "learning_rate": 3e-3,
         "train_freq": 2,
         "batch_size": 16,
-        "length": 6,
+        "sequence_length": 6,
         "burn_in": 0,
     }
-    nets = {"actor_units": 32, "critic_units": 32, "lstm_units": 32}
+    nets = {"actor_units": 32, "critic_units": 32, "lstm_hidden_size": 32}
     words |= {"gamma": 0.5, "ent_coef": 0.05}
     model = SACLSTM("MlpPolicy", vec(Recall), policy_kwargs=nets, **{**SMALL, **words})
     model.learn(600)
@@ -264,10 +266,13 @@ def test_what_cannot_work_is_refused() -> None:
 
 def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
     words = ("algo=sac_lstm", "env=pendulum_v", "total_timesteps=60", "logger=none", "evaluation.episodes=1")
-    small = ("algo.learning_starts=50", "algo.lstm_units=8", "env.max_steps=20")
+    small = ("algo.learning_starts=50", "algo.lstm_hidden_size=8", "env.max_steps=20")
     done = rlexp(*words, *small)
     assert done.returncode == 0, done.stderr
-    for wrong, hint in (("algo.length=0", "algo.length"), ("algo.lenght=5", "length")):
+    for wrong, hint in (
+        ("algo.sequence_length=0", "algo.sequence_length"),
+        ("algo.sequence_lenght=5", "sequence_length"),
+    ):
         refused = rlexp(*words, wrong)
         assert refused.returncode == 2 and hint in refused.stderr
     misfit = rlexp(*words, "env=cartpole_p", "env.actions=discrete")

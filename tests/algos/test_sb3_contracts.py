@@ -24,29 +24,29 @@ from rlexp import A2C, ACER, BC, DQN, LCPO, R2D2, R2D3, SACLSTM, SLAC, TAM, DQfD
 from rlexp.algos.r2d2.policies import RecurrentPolicy
 from rlexp.algos.sac_lstm.policies import SACLSTMPolicy
 from rlexp.algos.slac.policies import SLACPolicy
-from rlexp.buffers import demonstrations
+from rlexp.demonstrations import dataset
 from rlexp.errors import UsageError
 from tests.algos.recurrent_tasks import GridView, Recall, Screens, demonstrate
 
 CARTPOLE, PENDULUM = "CartPole-v1", "Pendulum-v1"
-SEQUENCES = {"sequence_length": 4, "burn_in": 0, "period": 2, "batch_size": 4}
+SEQUENCES = {"sequence_length": 4, "burn_in": 0, "sequence_period": 2, "batch_size": 4}
 R2D2_WORDS = {**SEQUENCES, "learning_starts": 20, "buffer_size": 200}
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("demonstrations") / "recall.npz"
-    demonstrations.write(path, demonstrate(Recall))
+    dataset.write(path, demonstrate(Recall))
     return str(path)
 
 
 def memory(kind: type[Any], **words: Any) -> Any:
     sizes = (
-        {"policy_kwargs": {"net_arch": [8]}, "pretraining": 2}
+        {"policy_kwargs": {"net_arch": [8]}, "pretrain_updates": 2}
         if kind is SLAC
-        else {"policy_kwargs": {"lstm_units": 8}}
+        else {"policy_kwargs": {"lstm_hidden_size": 8}}
     )
-    words = {"learning_starts": 20, "length": 4, "buffer_size": 200, "seed": 0, **sizes, **words}
+    words = {"learning_starts": 20, "sequence_length": 4, "buffer_size": 200, "seed": 0, **sizes, **words}
     return kind("MlpPolicy", gymnasium.make(PENDULUM), device="cpu", **words)
 
 
@@ -135,7 +135,7 @@ def _policies() -> dict[str, Callable[[], Any]]:
     return {
         "sac_lstm": lambda: memory(SACLSTM).policy,
         "slac": lambda: memory(SLAC).policy,
-        "slac_lstm": lambda: memory(SLAC, policy_kwargs={"actor_kind": "lstm", "lstm_units": 8}).policy,
+        "slac_lstm": lambda: memory(SLAC, policy_kwargs={"actor_kind": "lstm", "lstm_hidden_size": 8}).policy,
         "r2d2": lambda: R2D2("MlpPolicy", CARTPOLE, device="cpu").policy,
         "r2d2_images": lambda: R2D2("CnnPolicy", Screens(), device="cpu").policy,
         "r2d2_dict": lambda: R2D2("MultiInputPolicy", GridView(), device="cpu").policy,
@@ -275,7 +275,7 @@ def test_convolutions_take_features_dim(kind: Any) -> None:
     [
         (lambda: SACLSTM("MlpPolicy", PENDULUM, policy_kwargs={"net_arch": [16]}),
          r"policy_kwargs: 'net_arch' given, SACLSTMPolicy knows actor_units, critic_units"),
-        (lambda: SLAC("MlpPolicy", PENDULUM, policy_kwargs={"lstm_unit": 8}), r"did you mean 'lstm_units'"),
+        (lambda: SLAC("MlpPolicy", PENDULUM, policy_kwargs={"lstm_hidden_siz": 8}), r"did you mean 'lstm_hidden_size'"),
         (lambda: R2D2("MlpPolicy", CARTPOLE, policy_kwargs={"lstm_hidden": 8}), r"did you mean 'lstm_hidden_size'"),
         (lambda: LCPO("MlpPolicy", CARTPOLE, policy_kwargs={"net_arc": [8]}), r"did you mean 'net_arch'"),
         (lambda: LCPO("MultiInputPolicy", GridView()), r"policy: 'MultiInputPolicy' given, LCPO knows MlpPolicy"),
@@ -376,7 +376,15 @@ def test_cloning_counts_an_episode_once_however_many_sequences_it_has() -> None:
     given = demonstrate(
         GridView, episodes=10
     )  # of six steps each: windows of three by two begin at 0, 2, 4 or end
-    model = BC("MultiInputPolicy", GridView(), given, sequence_length=2, period=2, batch_size=8, device="cpu")
+    model = BC(
+        "MultiInputPolicy",
+        GridView(),
+        given,
+        sequence_length=2,
+        sequence_period=2,
+        batch_size=8,
+        device="cpu",
+    )
     model.learn(64)
     assert sum("episode" in info for info in model._infos) == 9, "one in ten is held back"
     assert len(model._infos) == len(model._training) == 27

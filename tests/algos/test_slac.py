@@ -12,9 +12,9 @@ import pytest
 import torch as th
 from torch.distributions import Normal, kl_divergence
 
-from rlexp.algos.slac import SLAC
-from rlexp.buffers.windows import Windows
-from rlexp.envs.partial.tasks import pendulum
+from rlexp.algos.slac.slac import SLAC
+from rlexp.buffers.sequence_replay import SequenceBatch
+from rlexp.envs.partial.env import pendulum
 from rlexp.errors import UsageError
 from tests.algos.remembering import Wander, vec
 from tests.conftest import Rlexp
@@ -25,13 +25,13 @@ NETS: dict[str, Any] = {
     "model_arch": [7],
     "net_arch": [9],
     "actor_units": 8,
-    "lstm_units": 6,
+    "lstm_hidden_size": 6,
 }
 SMALL: dict[str, Any] = {
     "learning_starts": 30,
-    "pretraining": 4,
+    "pretrain_updates": 4,
     "batch_size": 5,
-    "length": 4,
+    "sequence_length": 4,
     "actor_burn_in": 6,
     "buffer_size": 300,
     "train_freq": 5,
@@ -45,19 +45,25 @@ def build(n_envs: int = 1, task: Any = Wander, nets: dict[str, Any] | None = Non
     return SLAC("MlpPolicy", vec(task, n_envs), policy_kwargs={**NETS, **(nets or {})}, **{**SMALL, **words})
 
 
-def drawn(model: SLAC, n: int = 12) -> tuple[Windows, list[list[int]]]:
+def drawn(model: SLAC, n: int = 12) -> tuple[SequenceBatch, list[list[int]]]:
     """Return windows and, for each, the rows of the buffer that it should hold, found the slow way."""
     buffer = model.replay_buffer
     rng = np.random.default_rng(0)
     items = rng.integers(0, buffer.pos, n)
-    places = rng.integers(0, model.length, n) if buffer.anchor == "any" else np.full(n, model.length - 1)
+    places = (
+        rng.integers(0, model.sequence_length, n)
+        if buffer.anchor == "any"
+        else np.full(n, model.sequence_length - 1)
+    )
     ends = np.flatnonzero(buffer.dones[: buffer.pos, 0])
     rows = []
     for item, place in zip(items.tolist(), places.tolist(), strict=True):
         first = max([end + 1 for end in ends if end < item], default=0)
         last = min([end for end in ends if end >= item], default=buffer.pos - 1)
-        rows.append(list(range(max(first, item - place), min(last, item - place + model.length - 1) + 1)))
-    return buffer.windows_at(items, places), rows
+        rows.append(
+            list(range(max(first, item - place), min(last, item - place + model.sequence_length - 1) + 1))
+        )
+    return buffer.sequences_at(items, places), rows
 
 
 # --------------------------------------------------------------------------------------------- the latent model
@@ -101,7 +107,7 @@ def model_loss_by_steps(
                 likelihood += float(reward.log_prob(given))
             before = {"z": now, "z2": z2}
         if model.variant == "han":
-            total.append((divergence / 3 - likelihood / 4) / (model.length + 1))
+            total.append((divergence / 3 - likelihood / 4) / (model.sequence_length + 1))
         else:
             total.append(divergence - likelihood)
     return float(np.mean(total))
@@ -121,7 +127,7 @@ def test_the_model_loss_is_that_of_a_loop_over_steps(variant: str, separate: boo
     with th.no_grad():
         expected = model_loss_by_steps(model, rows, noise, prior_noise)
 
-        def found(changed: Windows) -> float:
+        def found(changed: SequenceBatch) -> float:
             th.manual_seed(1)
             return float(model.model_loss(changed)[0])
 
@@ -153,9 +159,9 @@ def test_rl_losses_are_those_of_a_loop_over_steps(positions: str, nets: dict[str
             parameter.add_(0.1 * th.randn_like(parameter))
     batch, rows = drawn(model)
     window = model._window(batch)
-    _, beliefs = model.model_loss(window)
+    _, inferred = model.model_loss(window)
     both = nets.get("critic_input") == "z"
-    latents = (beliefs.z if both else beliefs.z2).detach()
+    latents = (inferred.z if both else inferred.z2).detach()
     by_value = nets.get("critic_kind", "v") == "v"
     k_places = (1 if positions == "last" else 4) * (1 if by_value else 2)
     th.manual_seed(2)
@@ -243,14 +249,14 @@ def test_no_gradient_of_actor_or_critics_reaches_the_model() -> None:
     model.learn(STEPS)
     batch, _ = drawn(model)
     window = model._window(batch)
-    model_loss, beliefs = model.model_loss(window)
+    model_loss, inferred = model.model_loss(window)
     model.policy.zero_grad()
     model_loss.backward()
     # z² is drawn from the generative networks, so that every network of the model is trained by the bound.
     assert all(p.grad is not None and p.grad.any() for p in model.latent.parameters())
     for others in (model.actor, model.critic, model.critic_target):
         assert all(p.grad is None for p in others.parameters())
-    rl = model.rl_batch(batch, window, beliefs.z2.detach())
+    rl = model.rl_batch(batch, window, inferred.z2.detach())
     value_loss, policy_loss = model.critic_loss(rl, th.tensor(0.1)), model.actor_loss(rl, th.tensor(0.1))
     for loss, mine, other in (
         (value_loss, model.critic, model.actor),
@@ -272,7 +278,7 @@ def test_an_update_is_that_of_sac_written_out(kind: str, positions: str) -> None
     model = build(rl_positions=positions, nets=nets, gamma=gamma, learning_rate=lr, ent_coef=0.2)
     model.learn(STEPS)
     batch, _ = drawn(model)
-    model.replay_buffer.windows = lambda *_, **__: batch  # type: ignore[method-assign, assignment]
+    model.replay_buffer.sample_sequences = lambda *_, **__: batch  # type: ignore[method-assign, assignment]
     latent, actor, critic, target = (
         copy.deepcopy(net) for net in (model.latent, model.actor, model.critic, model.critic_target)
     )
@@ -282,13 +288,13 @@ def test_an_update_is_that_of_sac_written_out(kind: str, positions: str) -> None
 
     window = model._window(batch)
     with th.no_grad():  # the draws of the model's step, with the weights it had
-        observations, _ = latent.in_units(window.observations, window.rewards.unsqueeze(-1))
+        observations, _ = latent.normalize(window.observations, window.rewards.unsqueeze(-1))
         latents = latent.infer(observations, window.actions).z2
     here = th.arange(4).unsqueeze(1).expand(-1, 12) if positions == "all" else (window.lengths - 1)[None]
     mask = window.mask if positions == "all" else th.ones(1, 12)
     columns = th.arange(12)
     places = here if kind == "v" else th.cat([here, here + 1])
-    stacks = actor.stack(batch)[batch.before + places, columns]
+    stacks = actor.stack(batch)[batch.burn_in + places, columns]
     mean, log_std = actor(stacks)
     raw = mean + log_std.exp() * th.randn_like(mean)
     actions = th.tanh(raw)
@@ -354,7 +360,7 @@ def test_acting_step_by_step_is_the_window(kind: str, history: str, pad: str) ->
         state = (state[0], done[None, -3:]) if kind == "stack" else (*state[:2], done[-1:])
         found.append(action / 2.0)
     assert end >= begin + 7
-    batch = buffer.windows_at(np.array([begin + 7]), np.array([3]))
+    batch = buffer.sequences_at(np.array([begin + 7]), np.array([3]))
     mean, _ = model._heads(batch, th.arange(4).unsqueeze(1))
     assert np.allclose(th.tanh(mean[:, 0]).detach().numpy(), np.concatenate(found)[4:], atol=1e-5)
 
@@ -366,7 +372,7 @@ def test_the_latent_state_knows_what_is_hidden() -> None:
         "learning_starts": 2000,
         "buffer_size": 2000,
         "batch_size": 32,
-        "length": 8,
+        "sequence_length": 8,
         "divergence_warmup": 0,
     }
     model = build(task=lambda: pendulum("positions"), nets=nets, **words)
@@ -376,7 +382,7 @@ def test_the_latent_state_knows_what_is_hidden() -> None:
         model._train_model(model._window(model._draw(32)))
     window = model._window(model._draw(600))
     with th.no_grad():
-        _, beliefs = model.model_loss(window)
+        _, inferred = model.model_loss(window)
     full = window.lengths == 8
     change = (window.observations[-1, full] - window.observations[-2, full]).numpy()
 
@@ -388,7 +394,7 @@ def test_the_latent_state_knows_what_is_hidden() -> None:
         )
 
     assert unexplained(window.observations[-1, full]) > 0.85
-    assert unexplained(beliefs.z2[-1, full]) < 0.7
+    assert unexplained(inferred.z2[-1, full]) < 0.7
 
 
 # ------------------------------------------------------------------------------------------------- as a citizen
@@ -403,7 +409,7 @@ def test_what_cannot_work_is_refused() -> None:
 
 def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
     words = ("algo=slac", "env=pendulum_p", "total_timesteps=60", "logger=none", "evaluation.episodes=1")
-    small = ("algo.learning_starts=50", "algo.pretraining=2", "algo.model_arch=[8]", "env.max_steps=20")
+    small = ("algo.learning_starts=50", "algo.pretrain_updates=2", "algo.model_arch=[8]", "env.max_steps=20")
     done = rlexp(*words, *small, "experiment=slac_han")
     assert done.returncode == 0, done.stderr
     refused = rlexp(*words, "algo.variant=hans")

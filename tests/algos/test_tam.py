@@ -11,8 +11,8 @@ import torch as th
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
-from rlexp.algos.tam import TAM
 from rlexp.algos.tam.replay import TransitionReplay
+from rlexp.algos.tam.tam import TAM
 
 Make = Callable[..., TAM]
 PLACES = th.eye(6)[:5]

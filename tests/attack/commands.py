@@ -96,7 +96,7 @@ _DIVERGES = {"algo.learning_rate", "algo.vf_coef", "algo.ent_coef", "algo.clip_r
 
 def keys(overrides: tuple[str, ...]) -> list[str]:
     """Return every key of the config of a run but the ones above others."""
-    from rlexp.commands import compose
+    from rlexp.config import compose
 
     found: list[str] = []
 
@@ -274,7 +274,7 @@ def _tasks_and_sizes() -> Iterator[Case]:
         (*DQN, "algo.buffer_size=1", "algo.n_steps=5"), (*DQN, "algo.alpha=2"), (*DQN, "algo.buffer_size=10000000000000"),
         (*DQN, "algo.batch_size=10000000000"), (*PPO, "algo.n_steps=100000000000"), (*PPO, "algo.learning_rate=1e308"),
         (*PPO, "hardware.n_envs=9999999999"), (*PPO, "hardware.torch_threads=99999999999"), (*PPO, "evaluation.seed=1e26"),
-        (*PPO, "evaluation.n_envs=9999999999"), (*PPO, "checkpoint.keep=99999999999999999999"), (*PPO, "seed=4294967295"),
+        (*PPO, "evaluation.n_envs=9999999999"), (*PPO, "checkpoint.keep_last=99999999999999999999"), (*PPO, "seed=4294967295"),
         (*PPO, "seed=4294967296"), (*PPO, "tags=['']"), (*PPO, f"tags=[{'a' * 65}]"), (*PPO, "logger.project=a/b"),
         (*PPO, "logger.project="), (*PPO, f"name={'a' * 300}"), (*PPO, "hardware.device=cuda:7"), (*PPO, "hardware=gpu"),
         (*PPO, "env.id=Taxi-v3"), (*PPO, "env.id=nope:X-v0"), (*PPO, "env.id=os:X-v0"), (*PPO, "env.id=CartPole"),

@@ -253,7 +253,7 @@ def _fixtures(top: Path, base: str) -> Path:
 
 
 def _die_after_three_checkpoints() -> None:
-    from rlexp.experiment import Experiment
+    from rlexp.runs.experiment import Experiment
 
     save = Experiment._save
     saved = 0

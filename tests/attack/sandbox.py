@@ -75,13 +75,13 @@ def preload() -> None:
     import torch as th
 
     import rlexp.cli
-    import rlexp.commands.demos
-    import rlexp.commands.evaluate
-    import rlexp.commands.list
-    import rlexp.commands.report
-    import rlexp.commands.sweep
-    import rlexp.commands.train
-    import rlexp.experiment  # noqa: F401
+    import rlexp.cli.demos
+    import rlexp.cli.evaluate
+    import rlexp.cli.list
+    import rlexp.cli.report
+    import rlexp.cli.sweep
+    import rlexp.cli.train
+    import rlexp.runs.experiment  # noqa: F401
 
     th.set_num_threads(1)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlexp import record
+from rlexp.runs import folder as run_folder
 from tests.conftest import environment
 
 TERM, INT, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGKILL
@@ -107,13 +107,17 @@ CASES = (
     Case(("-m", *TRAIN, "seed=0-1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"), "hang", (INT, INT)),
     Case(("-m", *TRAIN, "seed=0-1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"), "rollout", (KILL,)),
     # The other commands.
-    Case(("list",), "import:rlexp.commands.list", (INT,)),
-    Case(("sweep", "table1", "--dry-run"), "import:rlexp.commands.sweep_plan", (TERM,)),
+    Case(("list",), "import:rlexp.cli.list", (INT,)),
+    Case(("sweep", "table1", "--dry-run"), "import:rlexp.sweep.plan", (TERM,)),
     Case(("sweep", "table1", "--dry-run"), "import:hydra", (INT,)),
-    Case(("report", "table1"), "import:rlexp.reports.cells", (INT,)),
+    Case(("report", "table1"), "import:rlexp.reports.metrics", (INT,)),
     Case(("evaluate", "{run}"), "import:torch", (TERM,)),
     Case(("evaluate", "{run}"), "evaluation", (INT,)),
-    Case(("demos", "env=unlock_pickup", "expert=bot", "episodes=3"), "import:rlexp.recording", (INT,)),
+    Case(
+        ("demos", "env=unlock_pickup", "expert=bot", "episodes=3"),
+        "import:rlexp.demonstrations.collect",
+        (INT,),
+    ),
 )
 
 
@@ -219,8 +223,8 @@ class Arena:
             faults.append("processes left: " + ", ".join(_alive(mark)))
         runs = run_folders(cwd)
         for run in runs:
-            entry = record.read_record(run)
-            found = record.status(run, entry)
+            entry = run_folder.read_record(run)
+            found = run_folder.status(run, entry)
             if found == "running" or (entry["status"] == "running" and not killed):
                 faults.append(f"record left at {found}")
             if case.resumes and found != case.status:
@@ -287,7 +291,7 @@ def _alive(mark: str) -> list[str]:
 
 def run_folders(cwd: Path) -> list[Path]:
     """Return the run folders below a folder that hold a record."""
-    return sorted(path.parent for path in cwd.glob(f"outputs/runs/*/*/*/seed=*/{record.RECORD}"))
+    return sorted(path.parent for path in cwd.glob(f"outputs/runs/*/*/*/seed=*/{run_folder.RECORD}"))
 
 
 def only_run(cwd: Path) -> Path:
@@ -299,16 +303,18 @@ def only_run(cwd: Path) -> Path:
 def differences(one: Path, other: Path) -> list[str]:
     """Name what differs between two run folders: weights, rows, the final evaluation."""
     found = [
-        name for name in (record.METRICS, record.EVALUATIONS) if _rows(one / name) != _rows(other / name)
+        name
+        for name in (run_folder.METRICS, run_folder.EVALUATIONS)
+        if _rows(one / name) != _rows(other / name)
     ]
     if _weights(one) != _weights(other):
         found.append("weights")
-    finals = [_timeless(record.read_record(folder)["evaluation"]) for folder in (one, other)]
+    finals = [_timeless(run_folder.read_record(folder)["evaluation"]) for folder in (one, other)]
     return [*found, "final evaluation"] if finals[0] != finals[1] else found
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    return [_timeless(row) for row in record.read_jsonl(path)]
+    return [_timeless(row) for row in run_folder.read_jsonl(path)]
 
 
 def _timeless(row: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import torch as th
 from gymnasium import spaces
 
-from rlexp.algos.acer import ACER
+from rlexp.algos.acer.acer import ACER
 
 N_STEPS, BATCH = 32, 64
 

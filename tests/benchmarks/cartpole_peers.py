@@ -30,7 +30,7 @@ def ours(algo: str, seed: int) -> int:
     from stable_baselines3.common.callbacks import BaseCallback
 
     import rlexp
-    from rlexp.evaluation import Evaluator
+    from rlexp.runs.evaluation import Evaluator
 
     def cartpole() -> gymnasium.Env[Any, Any]:
         return gymnasium.make("CartPole-v1", max_episode_steps=200)

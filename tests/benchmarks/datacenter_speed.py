@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from rlexp.envs.datacenter import fidelity
 from rlexp.envs.datacenter.env import DataCenterEnv
+from rlexp.studies import datacenter_fidelity
 
 _DAYS = 60
 
@@ -34,7 +34,7 @@ def main() -> None:
             f"{controller:8} engine {engine:8,.0f} steps/s   surrogate {surrogate:10,.0f}   "
             f"{surrogate / engine:6.1f} x"
         )
-    rates = fidelity.speed()
+    rates = datacenter_fidelity.speed()
     print(
         f"surrogate, processor time: model {rates['model']:,.0f} steps/s, gymnasium {rates['gymnasium']:,.0f}"
     )

@@ -18,8 +18,9 @@ from stable_baselines3 import DQN as PlainDQN
 from stable_baselines3.common.env_util import make_atari_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 
-from rlexp.algos.dqn import DQN
-from rlexp.envs import atari, minatar
+from rlexp.algos.dqn.dqn import DQN
+from rlexp.envs.atari import env as atari
+from rlexp.envs.minatar import env as minatar
 from rlexp.errors import UsageError
 
 MINATAR: dict[str, Any] = {

@@ -17,8 +17,8 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3 import PPO
 
-from rlexp.algos.lcpo import LCPO
-from rlexp.algos.tam import TAM
+from rlexp.algos.lcpo.lcpo import LCPO
+from rlexp.algos.tam.tam import TAM
 
 
 class Chatter(gymnasium.Env[Any, Any]):

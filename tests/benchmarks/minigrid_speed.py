@@ -11,7 +11,7 @@ import numpy as np
 import torch as th
 
 from rlexp.envs.minigrid.env import make
-from rlexp.networks.grid import GridExtractor
+from rlexp.networks.minigrid import MiniGridExtractor
 
 TASKS = ("MiniGrid-UnlockPickup-v0", "MiniGrid-KeyCorridorS3R3-v0", "MiniGrid-MemoryS7-v0")
 STEPS = 3000
@@ -54,7 +54,7 @@ def main() -> None:
         )
 
     space = make(TASKS[0], mission_length=5).observation_space
-    extractor = GridExtractor(space)  # type: ignore[arg-type]
+    extractor = MiniGridExtractor(space)  # type: ignore[arg-type]
     rows = [space.sample() for _ in range(OBSERVATIONS)]
     batch = {key: th.as_tensor(np.stack([row[key] for row in rows])) for key in rows[0]}
     image = batch["image"].long()

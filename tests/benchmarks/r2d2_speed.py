@@ -23,8 +23,8 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
 
-from rlexp.algos.r2d2 import R2D2
-from rlexp.evaluation import Evaluator
+from rlexp.algos.r2d2.r2d2 import R2D2
+from rlexp.runs.evaluation import Evaluator
 
 BURN_IN, LENGTH, BATCH, UNITS = 2, 40, 64, 64
 

@@ -28,7 +28,7 @@ from rlexp import R2D2
 from rlexp.distributed.engine import Options
 from rlexp.distributed.on_ray import RayEngine
 from rlexp.distributed.training import Training
-from rlexp.evaluation import Evaluator
+from rlexp.runs.evaluation import Evaluator
 
 WORDS: dict[str, Any] = {
     "learning_rate": 1e-3,
@@ -132,7 +132,7 @@ def main() -> int:
     parser.add_argument("--envs", type=int, default=2, help="tasks of each")
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--steps", type=int, default=150_000, help="at most")
-    parser.add_argument("--pace", default="serial", choices=["serial", "free"])
+    parser.add_argument("--update-ratio", default="serial", choices=["serial", "free"])
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     th.set_num_threads(1)
@@ -140,7 +140,7 @@ def main() -> int:
     words = {**WORDS, "gradient_steps": given.envs}
     model = R2D2("MlpPolicy", tasks(given.envs), seed=given.seed, device="cpu", **words)
     watch, killer = Solved(), Killer(given.every or 1e9, given.shards > 1, given.seed)
-    options = Options(actors=given.actors, replay_shards=given.shards, pace=given.pace)
+    options = Options(actors=given.actors, replay_shards=given.shards, update_ratio=given.update_ratio)
     with RayEngine(None, given.actors + given.shards) as engine:
         training = Training(model, functools.partial(tasks, given.envs), options, engine)
         since = time.perf_counter()

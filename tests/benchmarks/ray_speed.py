@@ -1,4 +1,4 @@
-"""What acting and remembering in processes of Ray's costs and gains: ``python tests/benchmarks/ray_speed.py``.
+"""Costs and gains of actors and replay shards on Ray: ``python tests/benchmarks/ray_speed.py``.
 
 First what single messages cost, then steps and updates per second with 1, 2 and 4 actors beside one process without
 Ray, then what these costs amount to with 16, 64 and 256 actors that have a core each, which is arithmetic and no
@@ -49,7 +49,7 @@ def wait(engine: Engine, refs: list[Ref]) -> list[Any]:
     """Wait for answers."""
     left = list(refs)
     while left:
-        there = engine.settled(left, 1.0)
+        there = engine.wait(left, 1.0)
         left = [ref for ref in left if ref not in there]
     return [engine.get(ref) for ref in refs]
 
@@ -76,13 +76,13 @@ def costs(engine: Engine) -> dict[str, float]:
     weights = weights_of(model)
     found: dict[str, float] = {"weights_bytes": sum(array.nbytes for array in weights.values())}
     laid = engine.put(weights)
-    wait(engine, [engine.call(actor, "take_weights", laid)])
-    collected = [engine.call_for_two(actor, "collect", 0.4, 1) for _ in range(30)]
+    wait(engine, [engine.call(actor, "set_weights", laid)])
+    collected = [engine.call_pair(actor, "collect", 0.4, 1) for _ in range(30)]
     reports = wait(engine, [report for report, _ in collected])
     sent = [(both, report) for (_, both), report in zip(collected, reports, strict=True) if report.sequences]
     complete, report = sent[-1]
     wait(engine, [engine.call(shard, "add", one) for one, _ in sent for _ in range(10)])
-    batch = wait(engine, [engine.call(shard, "draw", 64)])[0]
+    batch = wait(engine, [engine.call(shard, "sample", 64)])[0]
     found["sequence_bytes"] = len(pickle.dumps(engine.get(complete), 5)) / report.sequences
     found["batch_bytes"] = len(pickle.dumps(batch, 5))
 
@@ -91,27 +91,27 @@ def costs(engine: Engine) -> dict[str, float]:
 
     priorities = np.ones(64)
     found["put_weights"] = seconds(lambda: engine.put(weights), 20)
-    found["take_weights"] = seconds(lambda: wait(engine, [engine.call(actor, "take_weights", laid)]), 20)
+    found["set_weights"] = seconds(lambda: wait(engine, [engine.call(actor, "set_weights", laid)]), 20)
     found["add"] = seconds(lambda: many("add", complete), 1) / 100
     found["add_alone"] = seconds(lambda: wait(engine, [engine.call(shard, "add", complete)]), 50)
-    found["draw"] = seconds(lambda: many("draw", 64), 1) / 100
-    found["draw_alone"] = seconds(lambda: wait(engine, [engine.call(shard, "draw", 64)]), 50)
+    found["sample"] = seconds(lambda: many("sample", 64), 1) / 100
+    found["sample_alone"] = seconds(lambda: wait(engine, [engine.call(shard, "sample", 64)]), 50)
     found["priorities"] = seconds(lambda: many("update_priorities", batch.keys, priorities), 1) / 100
 
-    def asks() -> None:
+    def requests() -> None:
         for _ in range(100):
             engine.call(shard, "update_priorities", batch.keys, priorities)
 
     found["call"] = (
-        seconds(asks, 1) / 100
+        seconds(requests, 1) / 100
     )  # what a message costs the one who sends it, the answer left unread
-    wait(engine, [engine.call(shard, "draw", 1)])
+    wait(engine, [engine.call(shard, "sample", 1)])
     done = [engine.call(shard, "add", complete) for _ in range(100)]
-    while len(engine.settled(done, 1.0)) < len(done):
+    while len(engine.wait(done, 1.0)) < len(done):
         pass
     since = time.perf_counter()
     for ref in done:
-        engine.settled(done, 0.0)
+        engine.wait(done, 0.0)
         engine.get(ref)
     found["read"] = (
         time.perf_counter() - since
@@ -187,15 +187,15 @@ class Watch(BaseCallback):
 
 
 def throughput(
-    engine: Engine | None, span: float, actors: int = 0, pace: str = "serial"
+    engine: Engine | None, span: float, actors: int = 0, update_ratio: str = "serial"
 ) -> tuple[str, Watch]:
     """Train for some seconds; without actors in one process."""
     model, watch = make(), Watch(span)
-    name = "one process, no Ray" if engine is None else f"{actors} actors, {pace}"
+    name = "one process, no Ray" if engine is None else f"{actors} actors, {update_ratio}"
     if engine is None:
         model.learn(10**9, callback=watch)
         return name, watch
-    options = Options(actors=actors, pace=pace)
+    options = Options(actors=actors, update_ratio=update_ratio)
     training = Training(model, functools.partial(cartpole, 1), options, engine)
     training.learn(10**9, callback=watch)
     return f"{name}, longest wait for a batch {1e3 * training.longest_wait_s:.0f} ms", watch
@@ -217,8 +217,8 @@ def amounts(
     # Of each: the report is looked for and read, likewise the shard's answer; two calls go out.
     learner = messages * (2 * cost["call"] + 2 * cost["read"])
     # An update asks for a batch, reads it and reports priorities; now and then all actors get weights.
-    spread = (cost["put_weights"] + actors * cost["call"]) / weights_every
-    update = cost["update"] + 2 * cost["call"] + cost["read"] + spread
+    broadcast = (cost["put_weights"] + actors * cost["call"]) / weights_every
+    update = cost["update"] + 2 * cost["call"] + cost["read"] + broadcast
     updates = max(0.0, 1 - learner) / update
     return {
         "steps_per_s": actors / step,
@@ -226,7 +226,7 @@ def amounts(
         "learner_busy": learner,
         "updates_per_s": updates,
         "updates_per_step": updates / (actors / step),
-        "shard_busy": messages * cost["add"] + updates * (cost["draw"] + cost["priorities"]),
+        "shard_busy": messages * cost["add"] + updates * (cost["sample"] + cost["priorities"]),
         "mb_per_s": (
             messages * cost["sequence_bytes"]
             + updates * (cost["batch_bytes"] + actors / weights_every * cost["weights_bytes"])
@@ -251,8 +251,8 @@ def main() -> None:
             shown = f"{value:12,.0f} bytes" if name.endswith("_bytes") else f"{1e6 * value:12,.0f} µs"
             print(f"  {name:20} {shown}")
         rows = [throughput(None, given.seconds)]
-        for pace in ("serial", "free"):
-            rows += [throughput(engine, given.seconds, actors, pace) for actors in given.actors]
+        for update_ratio in ("serial", "free"):
+            rows += [throughput(engine, given.seconds, actors, update_ratio) for actors in given.actors]
     alone = rows[0][1].rates
     for name, watch in rows:
         steps, updates = watch.rates

@@ -18,8 +18,8 @@ from gymnasium import spaces
 from stable_baselines3 import SAC
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from rlexp.algos.sac_lstm import SACLSTM
-from rlexp.algos.slac import SLAC
+from rlexp.algos.sac_lstm.sac_lstm import SACLSTM
+from rlexp.algos.slac.slac import SLAC
 
 
 class Endless(gymnasium.Env[Any, Any]):
@@ -61,7 +61,7 @@ def main(rounds: int = 25, updates: int = 4) -> None:
             16,
         ),
     }
-    slac: dict[str, Any] = {"pretraining": 0, **words}
+    slac: dict[str, Any] = {"pretrain_updates": 0, **words}
     for name, more in {
         "SLAC, batch 64": {},
         "SLAC, RL on all 8 positions": {"rl_positions": "all"},

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from gymnasium import spaces
 
-from rlexp import checkpoint
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
+from rlexp.runs import checkpoint
 
 SCREEN = (84, 84)
 STACK = 4
@@ -76,7 +76,7 @@ def save(transitions: int, folder: Path, reply: multiprocessing.Queue[dict[str, 
     fill(buffer, transitions)
     buffer.update_priorities(np.arange(transitions), np.random.default_rng(2).random(transitions))
     filled, saving = peak(), time.perf_counter()
-    checkpoint.save(folder, {"replay": buffer.checkpoint_state()}, transitions, keep=1)
+    checkpoint.save(folder, {"replay": buffer.checkpoint_state()}, transitions, keep_last=1)
     reply.put({"before": empty, "filled": filled, "saved": peak(), "fill_s": saving - begin,
                "s": time.perf_counter() - saving, "digest": digest(buffer)})  # fmt: skip
 

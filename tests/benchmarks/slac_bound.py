@@ -11,7 +11,8 @@ import numpy as np
 import torch as th
 from torch import nn
 
-from rlexp.losses.slac import elbo_loss, gaussian_divergence, gaussian_log_density
+from rlexp.losses.distributions import gaussian_kl, gaussian_log_prob
+from rlexp.losses.slac import elbo_loss
 from rlexp.networks.latent import LatentModel
 from tests.losses.kalman import LinearGaussian, log_likelihood
 
@@ -21,7 +22,7 @@ STEPS = 7  # eight observations
 def system() -> LinearGaussian:
     """Return a swing that is pushed about; position and reward tell of one of its two coordinates, with noise.
 
-    A reward that tells of the other one would leave a gap of its own: SLAC's beliefs are never shown rewards.
+    A reward that tells of the other one would leave a gap of its own: SLAC's inferred are never shown rewards.
     """
     A = np.array([[0.9, 0.3], [-0.3, 0.8]])
     return LinearGaussian(
@@ -44,10 +45,10 @@ def system() -> LinearGaussian:
 def bound(model: LatentModel, batch: list[th.Tensor]) -> th.Tensor:
     """Return the bound, averaged over windows."""
     observations, actions, rewards = batch
-    beliefs = model.infer(observations, actions)
-    divergence = gaussian_divergence(*beliefs.posterior, *beliefs.prior).sum(-1)
-    observed = gaussian_log_density(observations, *model.observation(beliefs.z))
-    rewarded = gaussian_log_density(rewards[..., None], *model.decode_rewards(beliefs.z, actions))
+    inferred = model.infer(observations, actions)
+    divergence = gaussian_kl(*inferred.posterior, *inferred.prior)
+    observed = gaussian_log_prob(observations, *model.observation(inferred.z))
+    rewarded = gaussian_log_prob(rewards[..., None], *model.decode_rewards(inferred.z, actions))
     return -elbo_loss(observed, rewarded, divergence, th.ones_like(observed), th.ones_like(rewarded))
 
 

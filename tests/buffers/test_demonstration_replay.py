@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from rlexp.buffers.demonstration_replay import DemonstrationReplay
-from rlexp.buffers.demonstrations import Episode
+from rlexp.demonstrations.dataset import Episode
 
 SPACE = spaces.Box(-1e6, 1e6, (1,), np.float32)
 CAPACITY, SHOWN = 8, 6
@@ -28,7 +28,7 @@ def filled(n_steps: int = 1) -> DemonstrationReplay:
         )
         for first, terminated in ((0, True), (10, False))
     )
-    buffer.take_demonstrations()
+    buffer.load_demonstrations()
     for k in range(5):
         seen = np.array([[k]], np.float32)
         info: list[dict[str, Any]] = [{}]

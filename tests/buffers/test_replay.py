@@ -12,9 +12,9 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.buffers import BaseBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from rlexp import checkpoint
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
 from rlexp.buffers.replay import NStepReplay
+from rlexp.runs import checkpoint
 
 _BOX = spaces.Box(-1e6, 1e6, (1,), np.float32)
 
@@ -128,7 +128,7 @@ def test_many_steps_at_once_are_those_steps(kind: type[NStepReplay], as_stable_b
     assert np.abs(one.rewards).max() == 1.0
     if isinstance(one, PrioritizedReplayBuffer) and isinstance(other, PrioritizedReplayBuffer):
         assert np.array_equal(one.priorities.probabilities(), other.priorities.probabilities())
-    with pytest.raises(ValueError, match="8 rewards given"):
+    with pytest.raises(ValueError, match="rewards: 8 time steps given"):
         one.extend(*[np.zeros((7, 2, 1))] * 3, np.zeros((8, 2)), np.zeros((8, 2)))
 
 
@@ -217,7 +217,7 @@ def test_words_that_make_no_sense(words: dict[str, Any]) -> None:
 @pytest.mark.parametrize("scheme", ["proportional", "rank"])
 @pytest.mark.parametrize("steps", [7, 31])
 def test_a_buffer_comes_back_bit_by_bit(tmp_path: Any, scheme: str, steps: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr("rlexp.buffers.pieces.CHUNK_BYTES", 16)  # many pieces
+    monkeypatch.setattr("rlexp.buffers.chunked_io.CHUNK_BYTES", 16)  # many pieces
 
     def build() -> PrioritizedReplayBuffer:
         return PrioritizedReplayBuffer(
@@ -229,7 +229,7 @@ def test_a_buffer_comes_back_bit_by_bit(tmp_path: Any, scheme: str, steps: int, 
         story.step(buffer)
     buffer.update_priorities(buffer.sample(16).indices, np.random.default_rng(0).normal(size=16) * 4)
     buffer.anneal(0.3)
-    state = checkpoint.load(checkpoint.save(tmp_path, buffer.checkpoint_state(), 1, keep=1))
+    state = checkpoint.load(checkpoint.save(tmp_path, buffer.checkpoint_state(), 1, keep_last=1))
     other = build()
     other.load_checkpoint_state(state)
     for one in (buffer, other):

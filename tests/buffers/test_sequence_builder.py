@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from rlexp.buffers.demonstrations import Episode
-from rlexp.buffers.sequence_builder import SequenceBuilder, Sequences, Window, cut_episodes, join
+from rlexp.buffers.sequence_builder import (
+    SequenceBuilder,
+    SequenceLayout,
+    Sequences,
+    arrays_of,
+    cut_episodes,
+    empty_sequences,
+    join,
+)
+from rlexp.demonstrations.dataset import Episode
 from rlexp.errors import UsageError
 
 SPACE = spaces.Box(-np.inf, np.inf, (2,), np.float32)
@@ -20,11 +28,11 @@ class Tape:
     """Numbers every step of every episode, so that each number in a sequence can be told."""
 
     def __init__(
-        self, window: Window, lengths: list[list[int]], truncated: set[tuple[int, int]] = frozenset()
+        self, layout: SequenceLayout, lengths: list[list[int]], truncated: set[tuple[int, int]] = frozenset()
     ):  # type: ignore[assignment]
-        self.window, self.lengths, self.truncated = window, lengths, truncated
+        self.layout, self.lengths, self.truncated = layout, lengths, truncated
         n_envs = len(lengths)
-        self.builder = SequenceBuilder(n_envs, window, SPACE, N_ACTIONS, 1)
+        self.builder = SequenceBuilder(n_envs, layout, SPACE, N_ACTIONS, 1)
         self.found: list[Sequences] = []
         episode, step = [0] * n_envs, [0] * n_envs
         for env in range(n_envs):
@@ -57,34 +65,34 @@ class Tape:
 
 
 WINDOWS = [
-    Window(0, 4, 4),
-    Window(0, 4, 2),
-    Window(2, 4, 2),
-    Window(3, 5, 3),
-    Window(1, 1, 1),
-    Window(2, 6, 5),
+    SequenceLayout(0, 4, 4),
+    SequenceLayout(0, 4, 2),
+    SequenceLayout(2, 4, 2),
+    SequenceLayout(3, 5, 3),
+    SequenceLayout(1, 1, 1),
+    SequenceLayout(2, 6, 5),
 ]
 
 
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_sequences_hold_one_episode(window: Window) -> None:
+@pytest.mark.parametrize("layout", WINDOWS, ids=str)
+def test_sequences_hold_one_episode(layout: SequenceLayout) -> None:
     """R4, R5: overlap by the period, padding marked, nothing of another episode, nothing lost and nothing twice."""
     lengths = [[1, 9, 4, 5, 23, 6], [7, 2, 13, 1, 8, 30]]
-    tape = Tape(window, lengths, {(0, 1), (1, 2)})
+    tape = Tape(layout, lengths, {(0, 1), (1, 2)})
     all_of_them = join(tape.found)
     covered: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for k in range(len(all_of_them)):
         one = Sequences(*(part[k] for part in all_of_them))
-        first = window.burn_in
+        first = layout.burn_in
         code = one.observations[first, 0]  # type: ignore[index]
         env, episode, step = int(code // 10_000), int(code % 10_000 // 100) - 1, int(code % 100)
         length, whole = int(one.lengths), lengths[env][episode]
         covered.setdefault((env, episode), []).append((step, length))
-        assert step % window.period == 0 and bool(one.burnt) == (step > 0 and window.burn_in > 0)
-        begin = -window.burn_in if one.burnt else 0
+        assert step % layout.period == 0 and bool(one.has_burn_in) == (step > 0 and layout.burn_in > 0)
+        begin = -layout.burn_in if one.has_burn_in else 0
         assert one.states[0] == tape.code(env, episode, step + begin)
-        for row in range(window.rows):
-            offset = row - window.burn_in
+        for row in range(layout.n_observations):
+            offset = row - layout.burn_in
             here = step + offset
             if not begin <= offset <= length:  # before the episode, or behind the end
                 assert (one.observations[row] == 0).all()  # type: ignore[index]
@@ -102,8 +110,8 @@ def test_sequences_hold_one_episode(window: Window) -> None:
     assert finished <= set(covered)
     for env, episode in finished:
         windows, whole = covered[env, episode], lengths[env][episode]
-        assert [step for step, _ in windows] == [k * window.period for k in range(len(windows))]
-        assert all(length == window.length for _, length in windows[:-1])
+        assert [step for step, _ in windows] == [k * layout.period for k in range(len(windows))]
+        assert all(length == layout.length for _, length in windows[:-1])
         assert sum(windows[-1]) == whole, "the last one ends with the episode"
         if len(windows) > 1:
             assert sum(windows[-2]) < whole, "and has something new"
@@ -111,11 +119,11 @@ def test_sequences_hold_one_episode(window: Window) -> None:
 
 def test_a_period_that_cannot_work() -> None:
     with pytest.raises(UsageError, match="period: 1 given, must be at least burn_in = 2"):
-        Window(2, 4, 1)
+        SequenceLayout(2, 4, 1)
     with pytest.raises(UsageError, match="at most sequence_length = 4"):
-        Window(2, 4, 5)
+        SequenceLayout(2, 4, 5)
     with pytest.raises(UsageError, match="sequence_length"):
-        Window(0, 0, 1)
+        SequenceLayout(0, 0, 1)
 
 
 def test_demonstrations_are_cut_likewise() -> None:
@@ -126,10 +134,10 @@ def test_demonstrations_are_cut_likewise() -> None:
         Episode(observations, np.arange(7) % 3, rewards, terminated=ends, truncated=not ends)
         for ends in (True, False)
     )
-    found = cut_episodes(episodes, Window(2, 4, 2), SPACE, N_ACTIONS, 6)
+    found = cut_episodes(episodes, SequenceLayout(2, 4, 2), SPACE, N_ACTIONS, 6)
     assert found.lengths.tolist() == [4, 4, 3] * 2
     assert found.terminated.tolist() == [False, False, True] + [False] * 3
-    assert found.burnt.tolist() == [False, True, True] * 2
+    assert found.has_burn_in.tolist() == [False, True, True] * 2
     assert found.states.shape == (6, 6) and not found.states.any()
     np.testing.assert_array_equal(found.observations[2, :6], observations[2:8])  # type: ignore[index]
     assert found.last_rewards[2].tolist() == [1, 2, 3, 4, 5, 6, 0]
@@ -145,14 +153,32 @@ def test_unfinished_windows_survive() -> None:
             found.append(builder.step(code, np.array([t % 3]), code[0], row, no, no))
         return [one for one in found if one is not None]
 
-    window = Window(2, 5, 3)
-    one = SequenceBuilder(1, window, SPACE, N_ACTIONS, 1)
+    layout = SequenceLayout(2, 5, 3)
+    one = SequenceBuilder(1, layout, SPACE, N_ACTIONS, 1)
     one.begin(0, np.zeros((1, 2), np.float32))
     steps(one, 0, 7)
-    other = SequenceBuilder(1, window, SPACE, N_ACTIONS, 1)
+    other = SequenceBuilder(1, layout, SPACE, N_ACTIONS, 1)
     other.load_state(
         {key: (value.copy() if hasattr(value, "copy") else value) for key, value in one.state().items()}
     )
     mine, theirs = join(steps(one, 7, 20)), join(steps(other, 7, 20))
     for left, right in zip(mine, theirs, strict=True):
         np.testing.assert_array_equal(left, right)
+
+
+def test_names_in_checkpoints_stay() -> None:
+    """Checkpoints of older versions load: what they call ``burnt`` is ``has_burn_in``."""
+    layout = SequenceLayout(2, 4, 2)
+    builder = SequenceBuilder(1, layout, spaces.Box(0, 1, (1,), np.float32), 2, 0)
+    assert set(builder.state()) == {
+        "last_actions",
+        "last_rewards",
+        "burnt",
+        "observations",
+        "states",
+        "filled",
+    }
+    stored = empty_sequences(1, layout, spaces.Box(0, 1, (1,), np.float32), 2, 0)
+    assert set(arrays_of(stored)) == {
+        "observations", "last_actions", "last_rewards", "lengths", "terminated", "burnt", "states",
+    }  # fmt: skip

@@ -107,7 +107,7 @@ def _check_heap(heap: RankHeap, keys: dict[int, float]) -> None:
     assert sorted(order) == sorted(keys)
     found = [keys[item] for item in order]
     assert all(found[(k - 1) // 2] >= found[k] for k in range(1, len(found)))
-    assert np.array_equal(heap.places(order.astype(np.int64)), np.arange(len(order)))
+    assert np.array_equal(heap.positions(order.astype(np.int64)), np.arange(len(order)))
 
 
 @settings(max_examples=60, deadline=None)

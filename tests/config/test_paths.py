@@ -1,13 +1,17 @@
-"""The same words always mean the same folder; other words never do."""
+"""The same settings always mean the same folder; other settings never do."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from rlexp.commands.compose import compose
 from rlexp.config import paths
+from rlexp.config.compose import compose
+from rlexp.runs.stored import read_config, read_record
 
 _WORDS = ["algo=lcpo", "env=restaurant"]
+_REFERENCE = Path(__file__).parents[2] / "outputs" / "reference"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +25,9 @@ _WORDS = ["algo=lcpo", "env=restaurant"]
         "output_dir=elsewhere",
         "hardware.device=auto",
         "hardware.torch_threads=2",
-        "checkpoint.keep=5",
+        "checkpoint.keep_last=5",
+        "evaluation.episodes=10",
+        "evaluation.every_episodes=null",
     ],
 )
 def test_bookkeeping_does_not_change_the_variant(word: str) -> None:
@@ -34,7 +40,6 @@ def test_bookkeeping_does_not_change_the_variant(word: str) -> None:
         "algo.learning_rate=1e-4",
         "env.error_rate=0.3",
         "total_episodes=100",
-        "evaluation.episodes=10",
         "hardware.n_envs=2",
     ],
 )
@@ -54,3 +59,21 @@ def test_folder_names() -> None:
     folder = paths.run_dir(cfg)
     assert folder.parts[-1] == "seed=4" and folder.parts[-3:-1][0] == "ppo"
     assert folder.parts[-4] == "gym-ALE_Pong-v5"
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "r2d2_memory/r2d2",
+        "pomdp/v_sac-lstm_no_reward_seen",
+        "acer_pong/pong",
+        "energy/sac",
+        "per/freeway_rank",
+    ],
+)
+def test_the_variants_of_earlier_versions_are_still_known(run: str) -> None:
+    folders = list((_REFERENCE / run).glob("seed=*"))
+    for folder in folders:
+        variant = read_record(folder / "record.json")["variant"]
+        assert paths.earlier_variant(read_config(folder / "config.yaml")) == variant
+    assert folders

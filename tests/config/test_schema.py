@@ -8,21 +8,22 @@ import pytest
 from omegaconf import OmegaConf
 
 from rlexp import registry
-from rlexp.algos.build import _POLICY_WORDS
-from rlexp.commands.compose import compose
-from rlexp.config import paths
+from rlexp.config.compose import compose
+from rlexp.config.shipped import conf_dir
+from rlexp.config.validate import policy_settings
 from rlexp.errors import UsageError
 
 _BUDGET = ("total_timesteps=1000",)
 _NEEDS = dict.fromkeys(("bc", "dqfd", "r2d3"), ("algo.demonstrations=some.npz",))
-_ALGOS = sorted(path.stem for path in (paths.conf_dir() / "algo").glob("*.yaml"))
+_ALGOS = sorted(path.stem for path in (conf_dir() / "algo").glob("*.yaml"))
 
 
 def _task(algo: str) -> str:
-    """A task that fits: the first that brings the controller, else one by the kind of actions."""
+    """An environment that fits: one that has the controller, else one by the kind of actions."""
     spec = registry.algo(algo)
     if spec.controller is not None:
-        return next(task.name for task in registry.envs().values() if spec.controller in task.controllers)
+        known = ("restaurant", "datacenter")
+        return next(name for name in known if spec.controller in registry.env(name).controllers)
     return "restaurant" if "discrete" in spec.actions else "gym"
 
 
@@ -42,7 +43,7 @@ def test_algorithm_words_are_constructor_words(algo: str) -> None:
     for base in registry.load(spec.target).__mro__:
         if "__init__" in vars(base):
             known |= set(inspect.signature(base.__init__).parameters)
-    words = {str(key) for key in cfg.algo} - {"name"} - set(_POLICY_WORDS)
+    words = {str(key) for key in cfg.algo} - {"name"} - set(policy_settings(spec.config))
     assert words <= known, words - known
 
 

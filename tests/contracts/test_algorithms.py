@@ -22,15 +22,15 @@ _VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "recurrent_ppo": [
         ("shared", {"shared_lstm": True, "enable_critic_lstm": False, "before_lstm": [8], "layer_norm": True})
     ],
-    "r2d2": [("rank", {"replay": "rank", "train_freq": 3}), ("ladder", {"ladder_base": 0.4})],
+    "r2d2": [("rank", {"replay": "rank", "train_freq": 3}), ("ladder", {"epsilon_base": 0.4})],
     "r2d3": [
-        ("paper", {"loss": "paper", "demonstration_share": 0.5, "pretrain_updates": 0}),
+        ("paper", {"loss": "paper", "demonstration_ratio": 0.5, "pretrain_updates": 0}),
         ("pretrained", {"pretrain_updates": 110}),
     ],
     "dqfd": [("pretrained", {"pretrain_updates": 110})],
     "sac_lstm": [("shared", {"shared_critic_lstm": True, "ent_coef": 0.1})],
     "slac": [
-        ("lstm", {"actor_kind": "lstm", "actor_units": 8, "lstm_units": 8}),
+        ("lstm", {"actor_kind": "lstm", "actor_units": 8, "lstm_hidden_size": 8}),
         ("lee", {"variant": "lee", "actor_history": "obs_act", "critic_kind": "q_target"}),
     ],
     "bc": [("no_memory", {"lstm_hidden_size": 0})],

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlexp.distributed.engine import Dead, Missing
+from rlexp.distributed.engine import ObjectLost, ProcessDied
 
 
 class Promise:
     """A value to come."""
 
     def __init__(self) -> None:
-        self.settled = False
+        self.is_settled = False
         self.value: Any = None
         self.error: Exception | None = None
 
     def settle(self, value: Any = None, error: Exception | None = None) -> None:
-        self.settled, self.value, self.error = True, value, error
+        self.is_settled, self.value, self.error = True, value, error
 
 
 class Process:
@@ -39,7 +39,7 @@ class Process:
         method, arguments, promises = self.queue.pop(0)
         if any(isinstance(one, Promise) and one.error for one in arguments):
             for promise in promises:
-                promise.settle(error=Missing("an argument"))
+                promise.settle(error=ObjectLost("an argument"))
             return method
         values = [one.value if isinstance(one, Promise) else one for one in arguments]
         found = getattr(self.object, method)(*values)
@@ -65,7 +65,7 @@ class OneProcess:
         self.calls.append(method)
         if handle.dead:
             for promise in promises:
-                promise.settle(error=Dead("dead"))
+                promise.settle(error=ProcessDied("dead"))
         else:
             handle.queue.append((method, arguments, promises))
         return promises
@@ -73,7 +73,7 @@ class OneProcess:
     def call(self, handle: Process, method: str, *arguments: Any) -> Promise:
         return self._send(handle, method, arguments, 1)[0]
 
-    def call_for_two(self, handle: Process, method: str, *arguments: Any) -> tuple[Promise, Promise]:
+    def call_pair(self, handle: Process, method: str, *arguments: Any) -> tuple[Promise, Promise]:
         first, second = self._send(handle, method, arguments, 2)
         return first, second
 
@@ -82,15 +82,15 @@ class OneProcess:
         promise.settle({name: array.copy() for name, array in value.items()})
         return promise
 
-    def settled(self, refs: Sequence[Promise], timeout: float) -> list[Promise]:
+    def wait(self, refs: Sequence[Promise], timeout: float) -> list[Promise]:
         self.every_turn()
         for process in self.processes:
             if not process.dead:
                 process.work()
-        return [ref for ref in refs if ref.settled]
+        return [ref for ref in refs if ref.is_settled]
 
     def get(self, ref: Promise) -> Any:
-        assert ref.settled
+        assert ref.is_settled
         if ref.error is not None:
             raise ref.error
         return ref.value
@@ -99,7 +99,7 @@ class OneProcess:
         handle.dead = True
         for _, _, promises in handle.queue:
             for promise in promises:
-                promise.settle(error=Dead("killed"))
+                promise.settle(error=ProcessDied("killed"))
         handle.queue.clear()
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class OneProcess:
     def work_off(self) -> None:
         """Answer everything that is asked."""
         while any(one.queue and not one.hangs for one in self.processes):
-            self.settled([], 0.0)
+            self.wait([], 0.0)
 
     def alive(self, kind: type[Any]) -> list[Process]:
         """Return the living processes of a class."""

@@ -11,15 +11,16 @@ import torch as th
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
-from rlexp import R2D2, R2D3, checkpoint
-from rlexp.algos.r2d2.actor import epsilon_ladder
-from rlexp.distributed import replay as replays
+from rlexp import R2D2, R2D3
+from rlexp.algos.r2d2.actor import per_actor_epsilons
+from rlexp.distributed import sharded_replay
 from rlexp.distributed.engine import Options
-from rlexp.distributed.shard import ReplayShard
+from rlexp.distributed.replay_shard import ReplayShard
 from rlexp.distributed.training import Training
 from rlexp.distributed.worker import EnvWorker
-from rlexp.envs.episode_replay import EpisodeReplay
-from rlexp.evaluation import Evaluator
+from rlexp.envs.common.episode_replay import EpisodeReplay
+from rlexp.runs import checkpoint
+from rlexp.runs.evaluation import Evaluator
 from tests.algos.recurrent_tasks import GridView, Recall, Screens, demonstrate
 from tests.distributed.one_process import OneProcess
 
@@ -82,7 +83,7 @@ def test_updates_keep_the_ratio_of_one_process() -> None:
     watch = Watch()
     train(600, Options(actors=3, replay_shards=2), OneProcess(), model, envs, callback=watch)
     steps = model.num_timesteps
-    assert 600 <= steps < 600 + 2 * 4, "no more than one delivery too many"
+    assert 600 <= steps < 600 + 2 * 4, "no more than one result too many"
     assert model._n_updates == (steps - 40) // 8  # train_freq 4, of two tasks
     assert watch.episodes == model._episode_num and abs(watch.length - steps) < 3 * 2 * 4
 
@@ -91,7 +92,7 @@ def test_a_free_learner_is_not_held_up() -> None:
     model, envs = make(train_freq=1000)
     engine, turns = OneProcess(), []
     engine.every_turn = lambda: turns.append(model.num_timesteps)
-    train(600, Options(pace="free"), engine, model, envs)
+    train(600, Options(update_ratio="free"), engine, model, envs)
     assert model._n_updates > 0.8 * sum(at > 40 for at in turns) > 20
 
 
@@ -118,16 +119,16 @@ def test_actors_get_the_learners_weights_and_rates_of_their_own() -> None:
         EnvWorker.collect = usual  # type: ignore[method-assign]
     assert rates[0] == 1.0, "at random before learning begins"
     found = {tuple(np.round(one, 12)) for one in rates if np.ndim(one)}
-    ladder = np.round(epsilon_ladder(4, 0.4, 7.0), 12)
+    ladder = np.round(per_actor_epsilons(4, 0.4, 7.0), 12)
     assert found == {tuple(ladder[:2]), tuple(ladder[2:])}
     # Whoever has worked off what he was asked acts with weights that are at most a few updates old.
-    training.crew.spread(training.model.policy.state_dict() and _arrays(model), 10**6)
+    training.actor_pool.broadcast_weights(training.model.policy.state_dict() and _arrays(model), 10**6)
     worker = engine.start(EnvWorker, *engine.processes[-1].arguments)
-    engine.call(worker, "take_weights", engine.put(_arrays(model)))
+    engine.call(worker, "set_weights", engine.put(_arrays(model)))
     engine.work_off()
     for name, value in worker.object._policy.state_dict().items():
         assert th.equal(value, model.policy.state_dict()[name])
-    assert engine.calls.count("take_weights") > 10
+    assert engine.calls.count("set_weights") > 10
 
 
 def _arrays(model: Any) -> dict[str, Any]:
@@ -139,8 +140,8 @@ def test_initial_priorities_are_those_that_the_learner_would_report() -> None:
     engine = OneProcess()
     training = Training(model, envs, Options(), engine, print)
     worker = training._start_actor(0, 0)
-    engine.call(worker, "take_weights", engine.put(_arrays(model)))
-    _, complete = engine.call_for_two(worker, "collect", 1.0, 4)
+    engine.call(worker, "set_weights", engine.put(_arrays(model)))
+    _, complete = engine.call_pair(worker, "collect", 1.0, 4)
     engine.work_off()
     sequences, priorities = complete.value
     np.testing.assert_allclose(priorities, model.learner.initial_priorities(sequences), rtol=1e-5)
@@ -170,7 +171,9 @@ def test_a_dead_actor_costs_its_unfinished_episode_and_nothing_else() -> None:
         training = train(1500, Options(actors=2), engine, model, envs, callback=watch)
     finally:
         EnvWorker.collect = usual  # type: ignore[method-assign]
-    assert training.crew.deaths > 10 and training.summary()["actor_deaths"] == training.crew.deaths
+    assert (
+        training.actor_pool.deaths > 10 and training.summary()["actor_deaths"] == training.actor_pool.deaths
+    )
     assert training.shards.added >= sent[0] - 4, "all but what was on its way when the run was over"
     assert training.shards.lost == 0
     assert model._n_updates == (model.num_timesteps - 40) // 8 and watch.episodes == model._episode_num
@@ -198,14 +201,14 @@ def test_a_dead_shard_is_filled_again_and_learning_goes_on() -> None:
     engine.every_turn = once
     training = Training(model, envs, Options(replay_shards=1), engine, said.append)
     training.learn(800)
-    assert training.shards.deaths == 1 and training.shards.lost > 0 and "begins anew, empty" in said[0]
+    assert training.shards.deaths == 1 and training.shards.lost > 0 and "replaced by an empty one" in said[0]
     # Nothing is learned from an empty replay: the steps until it is filled again bring no updates.
     assert (800 - 200 - 80) // 8 < model._n_updates < (800 - 40) // 8
 
 
 def test_nobody_waits_for_an_actor_or_a_shard_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replays, "_PATIENCE", 0.05)
-    monkeypatch.setattr("rlexp.distributed.crew._PATIENCE", 0.05)
+    monkeypatch.setattr(sharded_replay, "_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("rlexp.distributed.actor_pool._TIMEOUT_S", 0.05)
     model, envs = make()
     engine = OneProcess()
 
@@ -220,7 +223,7 @@ def test_nobody_waits_for_an_actor_or_a_shard_that_hangs(monkeypatch: pytest.Mon
 
 def test_demonstrations_are_mixed_in_and_learned_from_first() -> None:
     shown = demonstrate(Recall)
-    words = {"demonstrations": shown, "demonstration_share": 0.25, "pretrain_updates": 30}
+    words = {"demonstrations": shown, "demonstration_ratio": 0.25, "pretrain_updates": 30}
     model, envs = make(kind=R2D3, **words)
     train(600, Options(), OneProcess(), model, envs)
     replay = model.replay_buffer
@@ -263,6 +266,6 @@ def test_a_checkpoint_goes_on_with_weights_and_counters(tmp_path: Any) -> None:
     at, said = again.num_timesteps, []
     training = Training(again, envs, Options(), OneProcess(), said.append)
     training.learn(1000 - at, reset_num_timesteps=False)
-    assert "the replay of 2 actors is not kept" in said[0] and "40 new steps" in said[0]
+    assert "the replay of 2 actors is not part of the checkpoint" in said[0] and "40 new steps" in said[0]
     assert again.num_timesteps >= 1000
     assert again._n_updates == model._n_updates + (again.num_timesteps - at - 40) // 8

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rlexp.envs.cards import AutoencodeEnv, RepeatPreviousEnv
-from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.envs.cards.env import AutoencodeEnv, RepeatPreviousEnv
+from rlexp.envs.common.episode_replay import EpisodeReplay
 
 
 def _play(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import rlexp.envs  # noqa: F401
+import rlexp  # noqa: F401
 from rlexp.envs.blind_cliffwalk.env import BlindCliffwalkEnv
-from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
 
 MINATAR = ["asterix", "breakout", "freeway", "seaquest", "space_invaders"]
@@ -19,14 +19,14 @@ MINATAR = ["asterix", "breakout", "freeway", "seaquest", "space_invaders"]
 
 def _minatar(game: str, **options: Any) -> gymnasium.Env[Any, Any]:
     pytest.importorskip("minatar")
-    from rlexp.envs.minatar import make
+    from rlexp.envs.minatar.env import make
 
     return make(game, **options)
 
 
 def _atari(game: str, **options: Any) -> gymnasium.Env[Any, Any]:
     pytest.importorskip("ale_py")
-    from rlexp.envs.atari import make
+    from rlexp.envs.atari.env import make
 
     return make(game, **options)
 

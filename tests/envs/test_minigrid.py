@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rlexp.envs.episode_replay import EpisodeReplay
+from rlexp.envs.common.episode_replay import EpisodeReplay
+from rlexp.envs.common.wrappers import Controlled
 from rlexp.envs.minigrid.env import GridEnv, make
 from rlexp.envs.minigrid.missions import WORDS, encode
 from rlexp.envs.minigrid.view import image
-from rlexp.envs.wrappers import Controlled
 from rlexp.errors import UsageError
 
 TASKS = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rlexp.envs.episode_replay import EpisodeReplay
-from rlexp.envs.partial.tasks import cartpole, pendulum
+from rlexp.envs.common.episode_replay import EpisodeReplay
+from rlexp.envs.partial.env import cartpole, pendulum
 from rlexp.errors import UsageError
 
 

@@ -10,7 +10,7 @@ import gymnasium
 import pytest
 
 from rlexp import registry
-from rlexp.envs import ENTRY_POINTS
+from rlexp.envs.registration import ENTRY_POINTS
 
 
 @pytest.mark.parametrize("first", ["import rlexp, gymnasium", "import gymnasium, rlexp"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from rlexp.envs.validate import ValidateOutputs
+from rlexp.envs.common.validate import ValidateOutputs
 from rlexp.errors import InvalidEnvOutput
 from tests.faulty import OBSERVATION_FAULTS, SPACES, STEP_FAULTS, Faulty, OddError
 

@@ -118,9 +118,9 @@ def gaussian_case(n: int = 30, d: int = 2) -> dict[str, th.Tensor]:
         "actions": random(n, d, seed=2),
         "ratios": random(n, seed=3).exp(),
         "advantages": random(n, seed=4),
-        "fresh_actions": random(n, d, seed=5),
-        "fresh_ratios": (2 * random(n, seed=6)).exp(),
-        "fresh_advantages": random(n, seed=7),
+        "sampled_actions": random(n, d, seed=5),
+        "sampled_ratios": (2 * random(n, seed=6)).exp(),
+        "sampled_advantages": random(n, seed=7),
     }
 
 
@@ -135,8 +135,8 @@ def test_gaussian_gradient_against_automatic_differentiation(learn_std: bool, bi
     policy = Normal(mean, log_std.exp())
     objective = case["ratios"].clamp(max=1.5) * case["advantages"] * policy.log_prob(case["actions"]).sum(-1)
     if bias_correction:
-        weight = (1 - 1.5 / case["fresh_ratios"]).clamp(min=0) * case["fresh_advantages"]
-        objective = objective + weight * policy.log_prob(case["fresh_actions"]).sum(-1)
+        weight = (1 - 1.5 / case["sampled_ratios"]).clamp(min=0) * case["sampled_advantages"]
+        objective = objective + weight * policy.log_prob(case["sampled_actions"]).sum(-1)
     objective = objective + 0.1 * policy.entropy().sum(-1)
     by_mean, by_log_std = th.autograd.grad(objective.sum(), [mean, log_std])
     th.testing.assert_close(found, th.cat([by_mean, by_log_std], -1) if learn_std else by_mean)
@@ -160,22 +160,15 @@ def test_gaussian_truncation_with_correction_is_unbiased(cap: float) -> None:
             advantage if which == "taken" else nothing,
             point,
             ratio,
-            advantage if which == "fresh" else nothing,
+            advantage if which == "sampled" else nothing,
             learn_std=False,
             cap=cap,
         )
         return float(gradient) * float((mu if which == "taken" else pi).pdf(actions))
 
-    found = sum(quad(of, -4, 4, args=(which,), limit=200)[0] for which in ("taken", "fresh"))
+    found = sum(quad(of, -4, 4, args=(which,), limit=200)[0] for which in ("taken", "sampled"))
     score = quad(lambda a: pi.pdf(a) * np.sin(3 * a) * (a - 0.3) / 0.25, -4, 4)[0]
     assert found == pytest.approx(score, abs=1e-5)
-
-
-def test_gaussian_log_prob() -> None:
-    case = gaussian_case()
-    found = acer.gaussian_log_prob(case["mean"], case["log_std"], case["actions"])
-    expected = Normal(case["mean"], case["log_std"].exp()).log_prob(case["actions"]).sum(-1)
-    th.testing.assert_close(found, expected)
 
 
 def test_stochastic_dueling_by_hand() -> None:
@@ -191,9 +184,9 @@ def test_stochastic_dueling_is_consistent_in_expectation() -> None:
     advantages = th.tensor([4.0, -1.0, 7.0], dtype=DOUBLE)
     total = 0.0
     for draw in np.ndindex(3, 3, 3, 3, 3):
-        places = th.tensor(draw)
-        q = acer.stochastic_dueling(th.tensor([2.0]), advantages.unsqueeze(-1), advantages[places, None])
-        total += (pi[places].prod() * (pi @ q.squeeze(-1))).item()
+        sampled = th.tensor(draw)
+        q = acer.stochastic_dueling(th.tensor([2.0]), advantages.unsqueeze(-1), advantages[sampled, None])
+        total += (pi[sampled].prod() * (pi @ q.squeeze(-1))).item()
     assert total == pytest.approx(2.0)
 
 

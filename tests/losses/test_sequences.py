@@ -10,8 +10,8 @@ import torch as th
 from torch import nn
 from torch.nn import functional as F
 
+from rlexp.losses.huber import huber
 from rlexp.losses.sequences import (
-    error_size,
     greedy_values,
     l2_penalty,
     large_margin,
@@ -144,7 +144,7 @@ def test_padding_and_weights(clip: float | None) -> None:
     generator = th.Generator().manual_seed(1)
     errors = th.randn(4, 3, generator=generator)
     valid, weights = valid_steps(4, th.tensor([4, 1, 2])), th.tensor([1.0, 0.5, 0.1])
-    loss = step_mean(error_size(errors, clip), valid, weights)
+    loss = step_mean(huber(errors, clip), valid, weights)
     total = 0.0
     for b, length in enumerate([4, 1, 2]):
         for t in range(length):
@@ -155,4 +155,4 @@ def test_padding_and_weights(clip: float | None) -> None:
             total += weights[b].item() * size
     assert loss.item() == pytest.approx(total / 7, rel=1e-5)
     errors[1:, 1] = 1e6  # whatever stands in padding
-    assert step_mean(error_size(errors, clip), valid, weights).item() == pytest.approx(loss.item())
+    assert step_mean(huber(errors, clip), valid, weights).item() == pytest.approx(loss.item())

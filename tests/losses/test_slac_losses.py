@@ -6,37 +6,30 @@ import numpy as np
 import pytest
 import torch as th
 from torch import nn
-from torch.distributions import Normal, kl_divergence
 
-from rlexp.losses.slac import elbo_loss, gaussian_divergence, gaussian_log_density, han_loss
+from rlexp.losses.distributions import gaussian_kl, gaussian_log_prob
+from rlexp.losses.slac import elbo_loss, han_loss
 from rlexp.networks.latent import LatentModel
 from tests.losses.kalman import LinearGaussian, log_likelihood
 
 
-def test_gaussians() -> None:
-    th.manual_seed(0)
-    mean, other = th.randn(2, 5, 3)
-    std, other_std = th.rand(2, 5, 3) + 0.1
-    values = th.randn(5, 3)
-    one, two = Normal(mean, std), Normal(other, other_std)
-    assert th.allclose(gaussian_log_density(values, mean, std), one.log_prob(values).sum(-1), atol=1e-5)
-    assert th.allclose(gaussian_divergence(mean, std, other, other_std), kl_divergence(one, two), atol=1e-5)
-    assert not gaussian_divergence(mean, std, mean, std).abs().max() > 1e-6, "equal ones do not diverge"
-
-
 def test_losses_by_hand() -> None:
-    seen = th.tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-    done = th.tensor([[1.0, 1.0], [1.0, 0.0]])
+    observation_mask = th.tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+    step_mask = th.tensor([[1.0, 1.0], [1.0, 0.0]])
     observations = th.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 100.0]])
     rewards = th.tensor([[0.5, 0.25], [1.0, 100.0]])
     divergence = th.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 100.0]])
     first = 1 + 3 + 5 + 0.5 + 1 - 0.9
     second = 2 + 4 + 0.25 - 0.6
-    assert float(elbo_loss(observations, rewards, divergence, seen, done)) == pytest.approx(
+    assert float(elbo_loss(observations, rewards, divergence, observation_mask, step_mask)) == pytest.approx(
         -(first + second) / 2
     )
     likelihood = (1 + 2 + 3 + 4 + 5 + 0.5 + 0.25 + 1) / (2 + 1)
-    found = float(han_loss(observations, rewards, divergence, seen, done, observation_dim=2, latent_dim=4))
+    found = float(
+        han_loss(
+            observations, rewards, divergence, observation_mask, step_mask, observation_dim=2, latent_dim=4
+        )
+    )
     assert found == pytest.approx((1.5 / 4 - likelihood) / 6)
 
 
@@ -45,15 +38,15 @@ th.set_num_threads(1)  # more only wait for one another on matrices this small
 
 def bound(model: LatentModel, observations: th.Tensor, actions: th.Tensor, rewards: th.Tensor) -> th.Tensor:
     """Return the bound as SLAC computes it, whole windows only."""
-    beliefs = model.infer(observations, actions)
-    divergence = gaussian_divergence(*beliefs.posterior, *beliefs.prior).sum(-1)
-    observed = gaussian_log_density(observations, *model.observation(beliefs.z))
-    rewarded = gaussian_log_density(rewards[..., None], *model.decode_rewards(beliefs.z, actions))
+    inferred = model.infer(observations, actions)
+    divergence = gaussian_kl(*inferred.posterior, *inferred.prior)
+    observed = gaussian_log_prob(observations, *model.observation(inferred.z))
+    rewarded = gaussian_log_prob(rewards[..., None], *model.decode_rewards(inferred.z, actions))
     return -elbo_loss(observed, rewarded, divergence, th.ones_like(observed), th.ones_like(rewarded))
 
 
 def linear_model(seed: int) -> LatentModel:
-    """A latent model every network of which is linear, its deviations constant; beliefs as they come."""
+    """A latent model every network of which is linear, its deviations constant; inferred as they come."""
     th.manual_seed(seed)
     model = LatentModel(2, 1, z1_dim=2, z2_dim=2, hidden=[], activation=nn.Tanh).double()
     with th.no_grad():
@@ -79,7 +72,7 @@ def test_the_bound_is_below_the_exact_likelihood_and_rises_towards_it() -> None:
         return float(exact - bounds.mean()), float(bounds.std() / np.sqrt(draws))
 
     before, error = gap()
-    assert before > 4 * error, "with beliefs that have learned nothing"
+    assert before > 4 * error, "with inferred that have learned nothing"
     trained = [*model.first_belief.parameters(), *model.belief.parameters()]
     optimizer = th.optim.Adam(trained, lr=0.1)
     for _ in range(60):

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
-from rlexp.commands.sweep_plan import expected_runs
 from rlexp.config.paths import resolved
 from rlexp.reports import sweep_file
-from rlexp.reports.records import Expected
+from rlexp.reports.definition import Expected, Sweep
+from rlexp.reports.load import LoadedRuns, frames
+from rlexp.sweep.plan import expected_runs
 
 Curve = Callable[[int, int], float]
 
@@ -126,6 +127,14 @@ def write_run(
     (run.folder / "record.json").write_text(json.dumps(record))
 
 
+def loaded(*runs: tuple[str, int, Sequence[dict[str, Any]], dict[str, Any]]) -> LoadedRuns:
+    """Return loaded runs made of label, seed, evaluation rows and record each."""
+    keys = [{"label": label, "seed": seed} for label, seed, _, _ in runs]
+    records = [{**record, **key} for key, (*_, record) in zip(keys, runs, strict=True)]
+    rows = [{**row, **key} for key, (_, _, evaluated, _) in zip(keys, runs, strict=True) for row in evaluated]
+    return LoadedRuns(*frames(records, rows))
+
+
 def folder_bytes(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -143,9 +152,9 @@ table:
     - {name: success, label: Success @200, metric: success_rate, at: 200, unit: "%"}
     - {name: late, label: Success @2000, metric: success_rate, unit: "%"}
     - {name: turns, label: Turns, metric: system_turns_mean, better: lower}
-    - {name: reached, label: Dialogues to 80 %, metric: success_rate, until: 0.8, digits: 0, better: lower}
-    - {name: time, label: Time, metric: train_s, of: record, unit: s, better: lower, volatile: true}
-    - {name: ratio, label: Ratio, metric: train_s, of: record, better: lower, relative_to: PPO,
+    - {name: reached, label: Dialogues to 80 %, metric: success_rate, threshold: 0.8, digits: 0, better: lower}
+    - {name: time, label: Time, metric: train_s, source: record, unit: s, better: lower, volatile: true}
+    - {name: ratio, label: Ratio, metric: train_s, source: record, better: lower, relative_to: PPO,
        volatile: true}
   contrasts:
     - {of: LCPO, minus: PPO, columns: [success, reached, turns]}
@@ -190,7 +199,7 @@ class Place:
         (self.sweeps / "small.yaml").write_text(SWEEP)
         (self.sweeps / "curves.yaml").write_text(FIGURE)
 
-    def load(self, name: str = "small") -> sweep_file.Sweep:
+    def load(self, name: str = "small") -> Sweep:
         return sweep_file.load(name, self.sweeps)
 
     def expected(self, name: str = "small") -> list[Expected]:
@@ -203,6 +212,7 @@ class Place:
         return runs
 
     def report(self, *words: str) -> int:
-        from rlexp.commands import report
+        from rlexp.cli import report
 
-        return report.main([*words, f"output_dir={self.outputs}"], compose)
+        settings = [] if words[:1] in (("run",), ("sweep",)) else [f"output_dir={self.outputs}"]
+        return report.main([*words, *settings], compose)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rlexp.envs.restaurant import fidelity
 from rlexp.errors import UsageError
+from rlexp.studies import restaurant_fidelity
 from tests.reports import synthetic
 from tests.reports.synthetic import Place
 
@@ -49,7 +49,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         result["given"] = arguments
         return result
 
-    monkeypatch.setattr(fidelity, "measure", measure)
+    monkeypatch.setattr(restaurant_fidelity, "measure", measure)
     return result
 
 
@@ -88,7 +88,7 @@ def test_another_database_has_files_of_its_own(place: Place, measured: dict[str,
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("table=2", "did you mean 'tables'"), ("tables=two", "whole number"), ("more", "one word too many")],
+    [("table=2", "did you mean 'tables'"), ("tables=two", "whole number"), ("more", "one argument too many")],
 )
 def test_bad_words(place: Place, word: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
@@ -97,21 +97,25 @@ def test_bad_words(place: Place, word: str, said: str) -> None:
 
 def test_reports_import_neither_torch_nor_hydra_nor_matplotlib() -> None:
     modules = [
-        "cells",
         "comparison",
+        "definition",
         "fidelity",
         "figure",
+        "learning_curve",
+        "load",
+        "metrics",
         "publish",
-        "records",
-        "render",
-        "run",
-        "style",
-        "sweep_file",
-        "terminal",
-        "text",
     ]
-    code = "import sys, rlexp.commands.report, rlexp.commands.sweep; "
+    modules += ["render", "style", "sweep_file", "terminal_table", "text"]
+    code = "import sys, rlexp.cli.report, rlexp.cli.sweep; "
     code += f"from rlexp.reports import {', '.join(modules)}; "
     code += "print([name for name in ('torch', 'hydra', 'matplotlib', 'gymnasium') if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_the_command_line_and_sweeps_import_no_pandas() -> None:
+    code = "import sys, rlexp.cli.report, rlexp.cli.sweep; "
+    code += "rlexp.cli.report.main([]); print('pandas' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "False"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rlexp.reports import run, terminal_plot
+from rlexp.reports import learning_curve, terminal_plot
 from tests.reports import synthetic
 from tests.reports.synthetic import Place, lcpo
 
@@ -17,7 +17,7 @@ from tests.reports.synthetic import Place, lcpo
 def show(folder: Path, encoding: str = "utf-8") -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding)
-    run.show(folder, Console(file=stream, width=80))
+    learning_curve.show(folder, Console(file=stream, width=80))
     stream.flush()
     return raw.getvalue().decode(encoding)
 
@@ -99,12 +99,12 @@ def test_comparison_of_a_multirun_with_an_unfinished_run(place: Place) -> None:
 
 
 def write(place: Place, words: list[str], level: float) -> Path:
-    from rlexp.config.paths import run_dir
-    from rlexp.reports.records import Expected, learning
+    from rlexp.config.paths import reported, run_dir
+    from rlexp.reports.definition import Expected
 
     words = [*words, f"output_dir={place.outputs}"]
     cfg = synthetic.compose(words)
-    expected = Expected("", int(cfg.seed), run_dir(cfg), tuple(words), learning(cfg))
+    expected = Expected("", int(cfg.seed), run_dir(cfg), tuple(words), reported(cfg))
     synthetic.write_run(expected, lambda *_: level)
     assert lcpo(100, 3) < 1
     return expected.folder

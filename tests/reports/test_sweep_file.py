@@ -8,11 +8,12 @@ import pytest
 
 from rlexp.errors import UsageError
 from rlexp.reports import sweep_file
+from rlexp.reports.definition import Sweep
 
 GOOD = "seeds: 0-1\nruns:\n  - {label: A, overrides: [algo=ppo]}\n"
 
 
-def load(tmp_path: Path, text: str) -> sweep_file.Sweep:
+def load(tmp_path: Path, text: str) -> Sweep:
     (tmp_path / "mine.yaml").write_text(text)
     return sweep_file.load("mine", tmp_path)
 
@@ -72,6 +73,17 @@ def test_grid_alone(tmp_path: Path) -> None:
         (GOOD + "table: {columns: [{name: a, label: b, metric: c, unit: km}]}\n", "unit: 'km'"),
         (GOOD + "table: {columns: [{name: a, label: b}]}\n", "metric"),
         (GOOD + "table: {columns: [{name: a, label: b, metric: c, beter: d}]}\n", "did you mean 'better'"),
+        (GOOD + "table: {catch_up: [{of: A, reaches: A}]}\n", "'catch_up' is now called 'sample_efficiency'"),
+        (GOOD + "figure: {catch_up: []}\n", "'catch_up' is now called 'sample_efficiency'"),
+        (GOOD + "table: {across: {tasks: []}}\n", "'across' is now called 'aggregate'"),
+        (GOOD + "table: {columns: [{name: a, of: record}]}\n", "column: 'of' is now called 'source'"),
+        (GOOD + "table: {columns: [{name: a, until: 0.8}]}\n", "column: 'until' is now called 'threshold'"),
+        (
+            GOOD + "table: {columns: [{name: a, judged: false}]}\n",
+            "column: 'judged' is now called 'comparable'",
+        ),
+        (GOOD + "table: {column: []}\n", "table: unknown key 'column'; did you mean 'columns'"),
+        (GOOD + "table: [1]\n", "table holds keys and values"),
         (GOOD + "table: {contrasts: [{of: A, minus: C, columns: []}]}\n", "no row is called 'C'"),
         (GOOD + "table: {contrasts: [{of: A, minus: A, columns: [x]}]}\n", "no column is called 'x'"),
         (GOOD + "figure: {panels: [{title: t, metric: m, rows: [B]}]}\n", "no row is called 'B'"),

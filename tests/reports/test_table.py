@@ -9,17 +9,17 @@ import pytest
 from omegaconf import OmegaConf
 
 from rlexp import stats
-from rlexp.commands.sweep_plan import expected_runs
 from rlexp.errors import UsageError
-from rlexp.reports import cells
-from rlexp.reports.records import collect
+from rlexp.reports import metrics
+from rlexp.reports.load import load_runs
+from rlexp.sweep.plan import expected_runs
 from tests.reports import synthetic
 from tests.reports.synthetic import PPO, Place
 
 
-def table(place: Place) -> dict[tuple[str, str], cells.Cell]:
-    built = cells.build(place.load(), collect(place.expected()))
-    return {(cell.row.label, cell.column.name): cell for line in built.cells for cell in line}
+def table(place: Place) -> dict[tuple[str, str], metrics.Metric]:
+    built = metrics.build(place.load(), load_runs(place.expected()))
+    return {(cell.row.label, cell.column.name): cell for line in built.metrics for cell in line}
 
 
 def test_numbers_by_hand(place: Place) -> None:
@@ -41,10 +41,10 @@ def test_numbers_by_hand(place: Place) -> None:
 def test_verdicts(place: Place) -> None:
     place.fill()
     found = table(place)
-    assert found["PPO", "success"].verdict == cells.WORSE  # the paper's 60 is above our interval
-    assert found["LCPO", "success"].verdict == cells.INSIDE
-    assert found["LCPO", "reached"].verdict == cells.WORSE  # 300 dialogues, the paper 260
-    assert found["PPO", "reached"].verdict == cells.BEYOND
+    assert found["PPO", "success"].verdict == metrics.WORSE  # the paper's 60 is above our interval
+    assert found["LCPO", "success"].verdict == metrics.INSIDE
+    assert found["LCPO", "reached"].verdict == metrics.WORSE  # 300 dialogues, the paper 260
+    assert found["PPO", "reached"].verdict == metrics.BEYOND
     assert found["PPO", "turns"].verdict == ""  # the paper prints none
 
 
@@ -60,7 +60,7 @@ def test_ratio_to_another_row(place: Place) -> None:
 
 def test_differences(place: Place) -> None:
     place.fill()
-    built = cells.build(place.load(), collect(place.expected()))
+    built = metrics.build(place.load(), load_runs(place.expected()))
     by_column = {one.column.name: one for one in built.differences}
     assert by_column["success"].value == pytest.approx(16.0)
     assert by_column["success"].improvement == 1.0
@@ -151,7 +151,7 @@ def test_shortened_runs_never_enter(place: Place) -> None:
     synthetic.write_run(runs[1], lambda *_: 0.99, cfg=fewer, n=20)
     synthetic.write_run(runs[2], lambda *_: 0.99, n=20)  # says 500, measured 20
     synthetic.write_run(runs[3], lambda *_: 0.99, until=1900)
-    reasons = {one.seed: one.reason for one in collect(runs).absent}
+    reasons = {one.seed: one.reason for one in load_runs(runs).missing}
     assert reasons == {
         3: "another config: total_episodes is 200, not 2000",
         4: "another config: evaluation.episodes is 20, not 500",
@@ -166,7 +166,7 @@ def test_run_of_another_seed_or_damaged_does_not_enter(place: Place) -> None:
     (runs[1].folder / "record.json").write_text("{")
     (runs[2].folder / "config.yaml").write_text("a: [")
     (runs[3].folder / "evaluations.jsonl").write_text("")
-    reasons = {one.seed: one.reason for one in collect(runs).absent}
+    reasons = {one.seed: one.reason for one in load_runs(runs).missing}
     assert reasons[3] == "seed is 99"
     assert reasons[4].startswith("damaged") and reasons[5].startswith("damaged")
     assert reasons[6] == "no evaluation recorded"
@@ -199,8 +199,8 @@ def test_reference_outlives_new_config_keys(place: Place) -> None:
         return cfg
 
     runs = expected_runs(place.load(), [f"output_dir={place.outputs}"], later)  # type: ignore[arg-type]
-    found = collect(runs, place.outputs / "reference" / "small")
-    assert not found.absent and "algo.invented_since" in found.notes[0]
+    found = load_runs(runs, place.outputs / "reference" / "small")
+    assert not found.missing and "algo.invented_since" in found.notes[0]
 
 
 def test_output_option(place: Place) -> None:
@@ -213,10 +213,10 @@ def test_output_option(place: Place) -> None:
     ("words", "said"),
     [
         (["smal"], "did you mean 'small'"),
-        (["small", "seed=3"], "takes output_dir=..."),
-        (["small", "more"], "one word too many"),
+        (["small", "seed=3"], "not a setting of rlexp report"),
+        (["small", "more"], "one argument too many"),
         (["small", "--reference", "--save-reference"], "choose one"),
-        (["run"], "name one run folder"),
+        (["run"], "needs the folder of a run"),
         (["run", "nowhere"], "no run here"),
         (["sweep", "nowhere"], "no such folder"),
         (["small", "--stric"], "did you mean '--strict'"),

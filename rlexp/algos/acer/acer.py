@@ -6,7 +6,6 @@ Wang et al. 2017, "Sample efficient actor-critic with experience replay", ICLR.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,10 +21,11 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp.algos.acer.policies import ACERCnnPolicy, ACERPolicy
 from rlexp.algos.acer.recurrent import ACERCnnLstmPolicy, ACERLstmPolicy
-from rlexp.algos.acer.refuse import refuse_spaces, refuse_words
 from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, SegmentStore
+from rlexp.algos.acer.spec import ACERConfig
 from rlexp.algos.acer.updates import Info, Settings, acer_loss
-from rlexp.algos.steady_log import SteadyLog
+from rlexp.algos.common.resumable_logging import SteadyLog
+from rlexp.errors import UsageError
 
 
 class ACER(SteadyLog):
@@ -49,20 +49,25 @@ class ACER(SteadyLog):
     :param ent_coef: weight of the entropy, whose gradient is taken inside the trust region
     :param vf_coef: weight of the critic's loss
     :param max_grad_norm: gradients longer than this are cut to it; None: none are
-    :param weight_cap: c, above which importance weights of the policy's gradient are truncated; 10 is usual for
-        discrete actions, half of it for continuous ones
+    :param importance_weight_clip: c, above which importance weights of the policy's gradient are truncated; 10 is
+        usual for discrete actions, half of it for continuous ones
     :param trust_region: whether updates are held close to the average policy
     :param trust_region_delta: δ
     :param trust_region_statistics: discrete: "probabilities" (as in OpenAI Baselines) or "logits": in which space the
         gradient is projected
-    :param average_decay: α, the share of itself that the average policy keeps at an update
+    :param average_policy_decay: α, the share of itself that the average policy keeps at an update
     :param bias_correction: whether what truncation takes away is given back through the critic
     :param retrace: False: plain returns in place of Retrace and of off-policy-corrected returns
     :param dueling: continuous: stochastic dueling network; False: separate heads for Q and V
     :param dueling_samples: continuous: actions drawn for it
     :param use_rms_prop: RMSProp, or else what ``policy_kwargs`` say (Adam)
     :param rms_prop_eps: its ε
-    :param stats_window_size: as in A2C; likewise the words below it
+    :param stats_window_size: episodes over which reported returns and lengths are averaged
+    :param tensorboard_log: folder of TensorBoard's files; None: none
+    :param policy_kwargs: further arguments of the policy
+    :param verbose: 0: silent, 1: a table of metrics, 2: debugging messages
+    :param seed: of every random number generator; None: not seeded
+    :param device: of the networks, ``"auto"``: a GPU where there is one
     :raises UsageError: when a setting or a space cannot work
     """
 
@@ -72,6 +77,7 @@ class ACER(SteadyLog):
         "MlpLstmPolicy": ACERLstmPolicy,
         "CnnLstmPolicy": ACERCnnLstmPolicy,
     }
+    config = ACERConfig
     masked: ClassVar[bool] = False
     policy: ACERPolicy
     rollout_buffer: SegmentStore  # type: ignore[assignment]
@@ -92,11 +98,11 @@ class ACER(SteadyLog):
         ent_coef: float = 0.01,
         vf_coef: float = 0.5,
         max_grad_norm: float | None = 10.0,
-        weight_cap: float = 10.0,
+        importance_weight_clip: float = 10.0,
         trust_region: bool = True,
         trust_region_delta: float = 1.0,
         trust_region_statistics: str = "probabilities",
-        average_decay: float = 0.99,
+        average_policy_decay: float = 0.99,
         bias_correction: bool = True,
         retrace: bool = True,
         dueling: bool = True,
@@ -136,11 +142,11 @@ class ACER(SteadyLog):
         self.batch_size = batch_size
         self.learning_starts = learning_starts
         self.reward_scale = reward_scale
-        self.weight_cap = weight_cap
+        self.importance_weight_clip = importance_weight_clip
         self.trust_region = trust_region
         self.trust_region_delta = trust_region_delta
         self.trust_region_statistics = trust_region_statistics
-        self.average_decay = average_decay
+        self.average_policy_decay = average_policy_decay
         self.bias_correction = bias_correction
         self.retrace = retrace
         self.dueling = dueling
@@ -160,8 +166,8 @@ class ACER(SteadyLog):
     # ------------------------------------------------------------------------------------------------- set-up
 
     def _setup_model(self) -> None:
-        self._validate_policy_kwargs()
-        self.refuse(self.observation_space, self.action_space, self.n_envs, vars(self))
+        self.check_spaces(self.observation_space, self.action_space)
+        self._validate()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
@@ -188,20 +194,23 @@ class ACER(SteadyLog):
         )
 
     @classmethod
-    def refuse(
-        cls,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Space[Any],
-        n_envs: int,
-        words: Mapping[str, Any],
-    ) -> None:
-        """Refuse in one line what would fail later or quietly do something else.
+    def check_spaces(cls, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> None:
+        """Check that it can read the observations and take the actions; the runner asks before it makes a folder.
 
-        :param words: of the constructor; the runner asks before it makes a folder
-        :raises UsageError: naming the word or space
+        :raises UsageError: naming the space
         """
-        refuse_spaces(observation_space, action_space, cls.masked)
-        refuse_words(words, n_envs)
+        if isinstance(action_space, spaces.Discrete):
+            if action_space.start != 0:
+                raise UsageError(f"ACER needs actions that are numbered from 0, the task has {action_space}")
+        elif cls.masked:
+            raise UsageError(f"ACER with action masks needs Discrete actions, the task has {action_space}")
+        elif not isinstance(action_space, spaces.Box) or len(action_space.shape) != 1:
+            raise UsageError(
+                f"ACER needs Discrete actions or a Box of one dimension, the task has {action_space}"
+            )
+        if isinstance(observation_space, (spaces.Dict, spaces.Tuple)):
+            kind = type(observation_space).__name__
+            raise UsageError(f"ACER needs vector or image observations, the task has {kind}")
 
     # ------------------------------------------------------------------------------------------------ rollout
 
@@ -308,7 +317,7 @@ class ACER(SteadyLog):
         loss.backward()  # type: ignore[no-untyped-call]
         th.nn.utils.clip_grad_norm_(self.policy.trained, self.max_grad_norm)
         self.policy.optimizer.step()
-        self.policy.update_average(self.average_decay)
+        self.policy.update_average(self.average_policy_decay)
         self._n_updates += 1
         return info
 

@@ -17,10 +17,10 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 
 from rlexp.algos.acer.replay import Segments
-from rlexp.algos.base import reject_reset_result
+from rlexp.algos.common.base import reject_reset_result
 from rlexp.losses.acer import stochastic_dueling
+from rlexp.networks.cnn import MinAtarCNN, is_small_image
 from rlexp.networks.policies import DistributionPolicy
-from rlexp.networks.torso import GridNet, is_grid
 
 Array = npt.NDArray[Any]
 
@@ -287,7 +287,7 @@ class ACERPolicy(DistributionPolicy):
         :param obs: ``(N, *observation)``
         :param actions: ``(N,)`` or, scaled as the policy's own, ``(N, d)``
         :param n_samples: n of the stochastic dueling network
-        :param dueling: as in :class:`~rlexp.algos.acer.ACER`
+        :param dueling: as in :class:`~rlexp.algos.acer.acer.ACER`
         :return: ``(N,)``
         """
         statistics, latent = self.actor_and_critic_latent(obs)
@@ -388,7 +388,7 @@ class ACERCnnPolicy(ACERPolicy):
         **kwargs: Any,
     ) -> None:
         if features_extractor_class is None:
-            features_extractor_class = GridNet if is_grid(observation_space) else NatureCNN
+            features_extractor_class = MinAtarCNN if is_small_image(observation_space) else NatureCNN
         super().__init__(
             observation_space,
             action_space,

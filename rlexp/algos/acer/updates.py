@@ -13,7 +13,8 @@ import torch as th
 
 from rlexp.algos.acer.policies import ACERPolicy
 from rlexp.algos.acer.replay import RUNNING, TERMINATED, Segments
-from rlexp.losses import acer, trust_region
+from rlexp.losses import acer, distributions, trust_region
+from rlexp.losses.distributions import gaussian_log_prob_log_std
 from rlexp.losses.retrace import corrected_returns, retrace_coefficients
 
 Info = dict[str, th.Tensor]
@@ -24,12 +25,12 @@ PROBABILITY_FLOOR = 1e-7
 
 @dataclass(frozen=True)
 class Settings:
-    """What an update depends on; see :class:`~rlexp.algos.acer.ACER` for the words."""
+    """What an update depends on; see :class:`~rlexp.algos.acer.acer.ACER` for the words."""
 
     gamma: float
     ent_coef: float
     vf_coef: float
-    weight_cap: float
+    importance_weight_clip: float
     trust_region: bool
     trust_region_delta: float
     trust_region_statistics: str
@@ -72,7 +73,7 @@ def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) ->
             returns,
             action_values[:acted],
             values[:acted],
-            cap=settings.weight_cap,
+            cap=settings.importance_weight_clip,
             bias_correction=settings.bias_correction,
             ent_coef=settings.ent_coef,
         )
@@ -88,7 +89,7 @@ def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) ->
                 gradient, make(floored, average), settings.trust_region_delta
             )
             info["constraint_active"] = active.float().mean()
-            info["kl_to_average"] = trust_region.categorical_kl(floored, average).mean()
+            info["kl_to_average"] = distributions.categorical_kl(average, floored).mean()
     statistics = logits[:acted] if by_logits else probabilities
     policy_loss = -(gradient * statistics).sum(dim=-1).mean()
     value_loss = acer.q_loss(taken_values, returns).mean()
@@ -108,7 +109,8 @@ def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) 
         old_mean, old_log_std = segments.behaviour.flatten(0, 1).chunk(2, dim=-1)
         ratios, fresh_ratios = (
             th.exp(
-                acer.gaussian_log_prob(mean, log_std, a) - acer.gaussian_log_prob(old_mean, old_log_std, a)
+                gaussian_log_prob_log_std(a, mean, log_std)
+                - gaussian_log_prob_log_std(a, old_mean, old_log_std)
             )
             for a in (actions, fresh)
         )
@@ -130,7 +132,7 @@ def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) 
             fresh_ratios,
             fresh_values - values,
             learn_std=policy.learn_std,
-            cap=settings.weight_cap,
+            cap=settings.importance_weight_clip,
             bias_correction=settings.bias_correction,
             ent_coef=settings.ent_coef,
         )
@@ -142,7 +144,9 @@ def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) 
             kl_gradient = trust_region.gaussian_kl_gradient(*both, policy.learn_std)
             gradient, active = trust_region.project(gradient, kl_gradient, settings.trust_region_delta)
             info["constraint_active"] = active.float().mean()
-            info["kl_to_average"] = trust_region.gaussian_kl(*both).mean()
+            info["kl_to_average"] = distributions.gaussian_kl_log_std(
+                average, average_log_std, mean, log_std
+            ).mean()
         info["std"] = log_std.exp().mean()
     statistics = th.cat([mean, log_std], dim=-1) if policy.learn_std else mean
     policy_loss = -(gradient * statistics).sum(dim=-1).mean()
@@ -185,5 +189,5 @@ def _returns(
 def _weights_info(ratios: th.Tensor, settings: Settings) -> Info:
     return {
         "importance_weight": ratios.mean(),
-        "truncated": (ratios > settings.weight_cap).float().mean(),
+        "truncated": (ratios > settings.importance_weight_clip).float().mean(),
     }

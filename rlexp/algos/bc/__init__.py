@@ -1,5 +1,1 @@
 """Behaviour cloning."""
-
-from rlexp.algos.bc.bc import BC
-
-__all__ = ["BC"]

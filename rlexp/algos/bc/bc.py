@@ -13,13 +13,13 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from stable_baselines3.common.utils import safe_mean
 
-from rlexp.algos.base import ValidatedAlgorithm
-from rlexp.algos.demonstrated import Given, episodes_for, unsaved
+from rlexp.algos.bc.spec import BCConfig
+from rlexp.algos.common.base import ValidatedAlgorithm, policy_by_shape
+from rlexp.algos.common.demonstrated import Given, episodes_for, unsaved
 from rlexp.algos.r2d2.policies import RecurrentPolicy, State
-from rlexp.buffers.demonstrations import Episode
-from rlexp.buffers.sequence_builder import Sequences, Window, cut_episodes, join, take
-from rlexp.buffers.sequence_store import SequenceSample, tensors
-from rlexp.errors import UsageError
+from rlexp.buffers.mixed_sequences import SequenceSample, tensors
+from rlexp.buffers.sequence_builder import SequenceLayout, Sequences, cut_episodes, join, take
+from rlexp.demonstrations.dataset import Episode
 from rlexp.losses.imitation import agreement, cloning_loss
 from rlexp.losses.sequences import l2_penalty, valid_steps
 
@@ -38,17 +38,26 @@ class BC(ValidatedAlgorithm):
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, all of them :class:`RecurrentPolicy`
     :param env: discrete actions
     :param demonstrations: file of ``rlexp demos``, or what was read from it
-    :param demonstration_episodes: only the first so many; None: all
-    :param validation_share: of the episodes, the last ones, which are only measured
-    :param learning_rate: of Adam
+    :param demonstration_episodes: only the first so many episodes; None: all
+    :param validation_fraction: share of the episodes, the last ones, which are only measured; from 0 to below 1
+    :param learning_rate: of Adam; 1e-4 to 1e-3
     :param batch_size: sequences per update
-    :param sequence_length: as in :class:`~rlexp.algos.r2d2.R2D2`; likewise ``burn_in`` and ``period``
+    :param sequence_length: steps of a sequence to learn from; 20 to 80
+    :param burn_in: steps before them that only refresh the recurrent state; up to half of ``sequence_length``
+    :param sequence_period: steps between the beginnings of two sequences; None: half the length, but no less than
+        ``burn_in``
     :param l2_coef: weight of the sum of squares of all parameters
     :param max_grad_norm: gradients longer than this are cut to it; None: none are
-    :param updates_per_round: updates between two safe points
-    :param head_arch: see :class:`~rlexp.networks.recurrent.RecurrentNet`; likewise ``previous_action``,
-        ``previous_reward``
-    :param stats_window_size: as in Stable-Baselines3; likewise the words below it
+    :param updates_per_round: updates between two rollout boundaries, at which a run may be saved and stopped
+    :param head_arch: hidden units of the layers behind the LSTM, of each stream; None: none
+    :param previous_action: whether the network reads the action taken before the observation
+    :param previous_reward: whether it reads the reward that came with the observation, through tanh
+    :param stats_window_size: episodes over which reported returns and lengths are averaged
+    :param tensorboard_log: folder of TensorBoard's files; None: none
+    :param policy_kwargs: further arguments of the policy
+    :param verbose: 0: silent, 1: a table of metrics, 2: debugging messages
+    :param seed: of every random number generator; None: not seeded
+    :param device: of the networks, ``"auto"``: a GPU where there is one
     :raises UsageError: when a setting or a space cannot work
     """
 
@@ -57,6 +66,8 @@ class BC(ValidatedAlgorithm):
         "CnnPolicy": RecurrentPolicy,
         "MultiInputPolicy": RecurrentPolicy,
     }
+    config = BCConfig
+    policy_for = staticmethod(policy_by_shape)
     reads_rewards = True
     policy: RecurrentPolicy
 
@@ -66,12 +77,12 @@ class BC(ValidatedAlgorithm):
         env: GymEnv | str,
         demonstrations: Given | None = None,
         demonstration_episodes: int | None = None,
-        validation_share: float = 0.1,
+        validation_fraction: float = 0.1,
         learning_rate: float | Schedule = 1e-3,
         batch_size: int = 32,
         sequence_length: int = 40,
         burn_in: int = 0,
-        period: int | None = None,
+        sequence_period: int | None = None,
         l2_coef: float = 0.0,
         max_grad_norm: float | None = 10.0,
         updates_per_round: int = 10,
@@ -108,29 +119,19 @@ class BC(ValidatedAlgorithm):
         )
         self.demonstrations = demonstrations
         self.demonstration_episodes = demonstration_episodes
-        self.validation_share = validation_share
+        self.validation_fraction = validation_fraction
         self.batch_size = batch_size
         self.sequence_length = sequence_length
         self.burn_in = burn_in
-        self.period = period
+        self.sequence_period = sequence_period
         self.l2_coef = l2_coef
         self.max_grad_norm = math.inf if max_grad_norm is None else max_grad_norm
         self.updates_per_round = updates_per_round
         if _init_setup_model:
             self._setup_model()
 
-    @staticmethod
-    def policy_for(observation_space: spaces.Space[Any]) -> str:
-        """Return the policy that fits some observations."""
-        if isinstance(observation_space, spaces.Dict):
-            return "MultiInputPolicy"
-        return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
-
     def _setup_model(self) -> None:
-        self._validate_policy_kwargs()
-        if not 0 <= self.validation_share < 1:
-            raise UsageError(f"validation_share: {self.validation_share} given, must be from 0 to below 1")
-        self.window  # noqa: B018  (refuses what contradicts itself)
+        self._validate()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
@@ -141,10 +142,12 @@ class BC(ValidatedAlgorithm):
         self._validation: SequenceSample | None = None
 
     @property
-    def window(self) -> Window:
+    def window(self) -> SequenceLayout:
         """How episodes are cut."""
         half = max(self.burn_in, self.sequence_length // 2, 1)
-        return Window(self.burn_in, self.sequence_length, half if self.period is None else self.period)
+        return SequenceLayout(
+            self.burn_in, self.sequence_length, half if self.sequence_period is None else self.sequence_period
+        )
 
     # ------------------------------------------------------------------------------------------------ learning
 
@@ -225,7 +228,7 @@ class BC(ValidatedAlgorithm):
             batch.last_actions,
             batch.last_rewards,
             batch.states,
-            batch.burnt,
+            batch.has_burn_in,
             self.burn_in,
         )[:-1]
         actions = batch.last_actions[self.burn_in + 1 :].clamp(max=logits.shape[-1] - 1)
@@ -254,7 +257,7 @@ class BC(ValidatedAlgorithm):
             return
         assert self.env is not None
         episodes = episodes_for(self.demonstrations, self.demonstration_episodes, self.env, "BC")
-        held_back = int(len(episodes) * self.validation_share)
+        held_back = int(len(episodes) * self.validation_fraction)
         learned = episodes[: len(episodes) - held_back]
         parts = [self._cut((episode,)) for episode in learned]
         self._training = join(parts)

@@ -62,6 +62,6 @@ class Controller(RandomPolicy):
         deterministic: bool = False,
         action_masks: np.ndarray[Any, Any] | None = None,
     ) -> tuple[np.ndarray[Any, Any], Any]:
-        """Return placeholders, ``(n_envs,)``; see :class:`rlexp.envs.wrappers.Controlled`."""
+        """Return placeholders, ``(n_envs,)``; see :class:`rlexp.envs.common.wrappers.Controlled`."""
         first = next(iter(observation.values())) if isinstance(observation, dict) else observation
         return np.zeros(len(first), dtype=np.int64), state

@@ -5,42 +5,49 @@ from __future__ import annotations
 from typing import Any
 
 import torch as th
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn
+from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import polyak_update
-from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.dqn.policies import DQNPolicy
 
-from rlexp.algos.demonstrated import Given, episodes_for, unsaved
-from rlexp.algos.dqn import DQN
-from rlexp.algos.pretraining import pretrain
+from rlexp.algos.common.demonstrated import DemonstrationLearner, Given
+from rlexp.algos.dqfd.spec import DQfDConfig
+from rlexp.algos.dqn.dqn import DQN
 from rlexp.buffers.demonstration_replay import DemonstratedSamples, DemonstrationReplay
-from rlexp.buffers.demonstrations import Episode
-from rlexp.errors import UsageError
 from rlexp.losses.dqn import td_targets, weighted_td_loss
 from rlexp.losses.sequences import l2_penalty, large_margin
 
 
-class DQfD(DQN):
+class DQfD(DemonstrationLearner, DQN):
     """Feed-forward double Q-learning from demonstrations and experience in one prioritized replay.
 
     ``J = J_1 + λ_n J_n + λ_E J_E + λ_2 Σ θ²``: one-step and n-step double Q-learning, large margin on demonstrations,
     L2.
 
-    :param policy: as in :class:`~rlexp.algos.dqn.DQN`, likewise ``env`` and all that is not listed here
+    All arguments of :class:`~rlexp.algos.dqn.dqn.DQN` are taken; these are added or have another default.
+
+    :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
+    :param env: discrete actions
     :param demonstrations: file of ``rlexp demos``, or what was read from it
-    :param demonstration_episodes: only the first so many; None: all
-    :param pretrain_updates: on demonstrations alone, before the first step
-    :param agent_bonus: see :class:`~rlexp.buffers.demonstration_replay.DemonstrationReplay`, likewise
-        ``demonstration_bonus``
+    :param demonstration_episodes: only the first so many episodes; None: all
+    :param pretrain_updates: on demonstrations alone, before the first step; 1,000 to 750,000 (Atari)
+    :param agent_bonus: added to the priorities of the agent's own transitions, ε_a
+    :param demonstration_bonus: added to those of demonstrations, ε_d; larger, so that they are sampled more often
     :param n_step_coef: weight of the n-step loss
     :param supervised_coef: weight of the large-margin loss. TD terms are half the squared error here; where they are
         the whole square, as in DI-engine, the same coefficient weighs half as much: 0.5 here is 1 there
-    :param margin: by which the demonstrated action has to lead
+    :param margin: by which the value of the demonstrated action has to lead
     :param l2_coef: weight of the sum of squares of all parameters
+    :param n_steps: rewards before the value of the n-step loss is bootstrapped
+    :param dueling: state value and advantages in streams of their own
+    :param replay: ``"proportional"``, the only scheme of the common replay
+    :param alpha: how much priorities matter, from 0 (uniform) to 1
+    :param beta: how much importance weights correct at first, from 0 to 1; grows to 1 over training
+    :param priority_epsilon: added to every priority; 0, since the two bonuses stand for it
+    :param dqn: every other argument of :class:`~rlexp.algos.dqn.dqn.DQN`
     :raises UsageError: when a setting, a space or the demonstrations cannot work
     """
 
+    config = DQfDConfig
     replay_buffer: DemonstrationReplay
 
     def __init__(
@@ -66,8 +73,6 @@ class DQfD(DQN):
         _init_setup_model: bool = True,
         **dqn: Any,
     ) -> None:
-        if replay != "proportional":
-            raise UsageError(f"replay: '{replay}' given, DQfD's one replay is proportional")
         super().__init__(
             policy,
             env,
@@ -76,6 +81,7 @@ class DQfD(DQN):
             alpha=alpha,
             beta=beta,
             priority_epsilon=priority_epsilon,
+            replay=replay,
             _init_setup_model=False,
             **dqn,
         )
@@ -95,20 +101,9 @@ class DQfD(DQN):
         super()._setup_model()
         self.replay_buffer.episodes = self._episodes
 
-    def _episodes(self) -> tuple[Episode, ...]:
-        assert self.env is not None
-        return episodes_for(self.demonstrations, self.demonstration_episodes, self.env, type(self).__name__)
-
     def _setup_learn(self, *args: Any, **words: Any) -> Any:
-        self.replay_buffer.take_demonstrations()
+        self.replay_buffer.load_demonstrations()
         return super()._setup_learn(*args, **words)
-
-    def collect_rollouts(
-        self, env: VecEnv, callback: BaseCallback, *args: Any, **words: Any
-    ) -> RolloutReturn:
-        """Before the first step of all, learn from demonstrations alone."""
-        pretrain(self.pretrain_updates, lambda: self._n_updates, self._pretrain, callback)
-        return super().collect_rollouts(env, callback, *args, **words)
 
     def _pretrain(self, updates: int) -> None:
         for _ in range(updates):
@@ -167,9 +162,6 @@ class DQfD(DQN):
         if self.l2_coef > 0:
             loss = loss + self.l2_coef * l2_penalty(self.q_net.parameters())
         return loss, td_errors.detach()
-
-    def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), *unsaved(self.demonstrations)]
 
 
 def _stacked(one: Any, other: Any) -> Any:

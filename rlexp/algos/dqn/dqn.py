@@ -13,14 +13,13 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.dqn.policies import DQNPolicy
 
-from rlexp.algos.base import ValidatedAlgorithm, reject_reset_result
+from rlexp.algos.common.base import ValidatedAlgorithm, policy_by_shape, reject_reset_result
+from rlexp.algos.common.saved_replay import SavedReplay
 from rlexp.algos.dqn.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
-from rlexp.algos.saved_replay import SavedReplay
+from rlexp.algos.dqn.spec import DQNConfig
 from rlexp.buffers.prioritized import PrioritizedReplayBuffer
 from rlexp.buffers.replay import NStepReplay
 from rlexp.losses.dqn import td_targets, weighted_td_gradient, weighted_td_loss
-
-REPLAYS = ("uniform", "proportional", "rank")
 
 
 class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
@@ -31,14 +30,20 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
     :param double_q: the online network chooses the next action, the target network values it (van Hasselt et al. 2016)
     :param dueling: state value and advantages in streams of their own (Wang et al. 2016)
     :param replay: ``"uniform"``, ``"proportional"`` or ``"rank"`` (Schaul et al. 2016)
-    :param alpha: see :class:`~rlexp.buffers.prioritized.PrioritizedReplayBuffer`, likewise ``beta``,
-        ``priority_epsilon``, ``weights_by`` and ``sort_every``; without effect on uniform replay
-    :param reward_clip: rewards are clipped to ±reward_clip; None: not at all
+    :param alpha: how much priorities matter, from 0 (uniform) to 1; None: as published, 0.6 proportional, 0.7 rank. No
+        effect on uniform replay, nor have the next four
+    :param beta: how much importance weights correct at first, from 0 to 1; grows to 1 over training. None: as
+        published, 0.4 proportional, 0.5 rank
+    :param priority_epsilon: added to the size of a TD error, so that no transition is never sampled; small, 1e-6
+    :param weights_by: importance weights are divided by the largest of the ``"buffer"`` or of the ``"batch"``
+    :param sort_every: rank: transitions added between two sortings of the heap; None: as many as it holds
+    :param reward_clip: rewards are clipped to ±reward_clip; None: not at all; 1 is usual on Atari
     :param td_clip: TD errors are clipped to ±td_clip, in the gradient and as priorities; None: not at all
-    :param n_steps: rewards before the value is bootstrapped
-    :param share_frames: keep every frame of stacked screens once in the replay buffer; None: where observations are
-        bytes of at least two screens of 36×36
-    :param dqn: every other word of Stable-Baselines3's ``DQN`` but ``replay_buffer_class``
+    :param n_steps: rewards before the value is bootstrapped; 1 to 10
+    :param gamma: discount factor per step, 0.9 to 0.999
+    :param share_frames: keep every frame of stacked images once in the replay buffer; None: where observations are
+        bytes of at least two images of 36×36
+    :param dqn: every other argument of Stable-Baselines3's ``DQN`` except ``replay_buffer_class``
     :raises ValueError: when a value is not allowed
     """
 
@@ -47,6 +52,8 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         "CnnPolicy": CnnPolicy,
         "MultiInputPolicy": MultiInputPolicy,
     }
+    config = DQNConfig
+    policy_for = staticmethod(policy_by_shape)
     replay_buffer: NStepReplay
 
     def __init__(
@@ -69,8 +76,6 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         share_frames: bool | None = None,
         **dqn: Any,
     ) -> None:
-        if replay not in REPLAYS:
-            raise ValueError(f"replay: '{replay}' given, allowed are {', '.join(REPLAYS)}")
         self.double_q = double_q
         self.replay = replay
         self.td_clip = td_clip
@@ -83,13 +88,6 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         dqn["policy_kwargs"] = {**(dqn.get("policy_kwargs") or {}), "dueling": dueling}
         kind = NStepReplay if replay == "uniform" else PrioritizedReplayBuffer
         super().__init__(policy, env, n_steps=n_steps, gamma=gamma, replay_buffer_class=kind, **dqn)
-
-    @classmethod
-    def policy_for(cls, observation_space: spaces.Space[Any]) -> str:
-        """Return the policy that fits some observations."""
-        if isinstance(observation_space, spaces.Dict):
-            return "MultiInputPolicy"
-        return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
 
     def _setup_model(self) -> None:
         shares = _are_screens(self.observation_space) if self.share_frames is None else self.share_frames

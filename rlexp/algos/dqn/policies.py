@@ -11,8 +11,9 @@ from stable_baselines3.common.torch_layers import CombinedExtractor
 from stable_baselines3.common.type_aliases import PyTorchObs
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
+from rlexp.algos.common.optimizers import fused_adam
+from rlexp.networks.cnn import ConvTorso
 from rlexp.networks.dueling import DuelingHead
-from rlexp.networks.torso import ConvTorso
 
 
 class DirectQNetwork(QNetwork):
@@ -54,8 +55,9 @@ class MlpPolicy(DQNPolicy):
 
     def __init__(self, *args: Any, dueling: bool = False, **words: Any) -> None:
         self.dueling = dueling
-        if "optimizer_class" not in words:  # Adam's fused kernel: the same numbers in a fifth of the time
-            words["optimizer_kwargs"] = {"fused": True, **(words.get("optimizer_kwargs") or {})}
+        words["optimizer_kwargs"] = fused_adam(
+            words.get("optimizer_class", th.optim.Adam), words.get("optimizer_kwargs")
+        )
         super().__init__(*args, **words)
 
     def make_q_net(self) -> QNetwork:

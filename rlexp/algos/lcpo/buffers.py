@@ -17,7 +17,7 @@ from rlexp.losses.loops import OUTSIDE, find_loops
 
 
 class LoopClippingRolloutBuffer(RolloutBuffer):
-    """Rollout buffer of :class:`~rlexp.algos.lcpo.LCPO`."""
+    """Rollout buffer of :class:`~rlexp.algos.lcpo.lcpo.LCPO`."""
 
     truncated: npt.NDArray[np.bool_]
     last_values: npt.NDArray[Any]
@@ -99,4 +99,4 @@ class LoopClippingRolloutBuffer(RolloutBuffer):
 
 
 class MaskableLoopClippingRolloutBuffer(LoopClippingRolloutBuffer, MaskableRolloutBuffer):
-    """Rollout buffer of :class:`~rlexp.algos.lcpo.MaskableLCPO`."""
+    """Rollout buffer of :class:`~rlexp.algos.lcpo.lcpo.MaskableLCPO`."""

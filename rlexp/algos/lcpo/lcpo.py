@@ -19,8 +19,9 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import update_learning_rate
 from torch.optim import Optimizer
 
-from rlexp.algos.base import ValidatedAlgorithm, require_discrete_vectors
+from rlexp.algos.common.base import ValidatedAlgorithm, require_discrete_vectors
 from rlexp.algos.lcpo.buffers import LoopClippingRolloutBuffer, MaskableLoopClippingRolloutBuffer
+from rlexp.algos.lcpo.spec import LCPOConfig
 
 
 class LoopClipping(ValidatedAlgorithm, OnPolicyAlgorithm):
@@ -47,6 +48,7 @@ class LoopClipping(ValidatedAlgorithm, OnPolicyAlgorithm):
         from any step to the next
     """
 
+    config = LCPOConfig
     rollout_buffer: LoopClippingRolloutBuffer
     _buffer_class: type[LoopClippingRolloutBuffer]
 

@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rlexp.algos.r2d2.policies import RecurrentPolicy
-from rlexp.buffers.sequence_builder import SequenceBuilder, Sequences, Window
+from rlexp.buffers.sequence_builder import SequenceBuilder, SequenceLayout, Sequences
 
 Array = npt.NDArray[Any]
 Observations = Array | dict[str, Array]
 
 
-def epsilon_ladder(n: int, base: float, exponent: float, total: int | None = None, first: int = 0) -> Array:
+def per_actor_epsilons(
+    n: int, base: float, exponent: float, total: int | None = None, first: int = 0
+) -> Array:
     """``ε_i = base^(1 + exponent i / (N - 1))``: every actor explores at a rate of its own (Horgan et al. 2018).
 
     :param n: actors here
@@ -35,7 +37,7 @@ class Actor:
     :param window: how episodes are cut
     """
 
-    def __init__(self, policy: RecurrentPolicy, n_envs: int, window: Window) -> None:
+    def __init__(self, policy: RecurrentPolicy, n_envs: int, window: SequenceLayout) -> None:
         self.policy = policy
         self.n_envs = n_envs
         space = policy.observation_space

@@ -11,10 +11,10 @@ import torch as th
 from stable_baselines3.common.utils import polyak_update
 
 from rlexp.algos.r2d2.policies import RecurrentPolicy
+from rlexp.buffers.mixed_sequences import SequenceSample, tensors
 from rlexp.buffers.sequence_builder import Sequences
-from rlexp.buffers.sequence_store import SequenceSample, tensors
+from rlexp.losses.huber import huber
 from rlexp.losses.sequences import (
-    error_size,
     greedy_values,
     l2_penalty,
     large_margin,
@@ -132,11 +132,11 @@ class Learner:
 
         td_errors = errors(settings.n_steps)
         sizes = settings.n_step_coef * td_errors.detach().abs()
-        parts = {"n_step_loss": (settings.n_step_coef, mean(error_size(td_errors, settings.td_clip)))}
+        parts = {"n_step_loss": (settings.n_step_coef, mean(huber(td_errors, settings.td_clip)))}
         if settings.one_step_coef > 0:
             one_step = errors(1)
             sizes = sizes + settings.one_step_coef * one_step.detach().abs()
-            parts["one_step_loss"] = settings.one_step_coef, mean(error_size(one_step, settings.td_clip))
+            parts["one_step_loss"] = settings.one_step_coef, mean(huber(one_step, settings.td_clip))
         if settings.supervised_coef > 0:
             lead = large_margin(values[:-1], actions, settings.margin) * batch.demonstrated
             parts["supervised_loss"] = settings.supervised_coef, mean(lead)
@@ -160,7 +160,7 @@ class Learner:
             batch.last_actions,
             batch.last_rewards,
             batch.states,
-            batch.burnt,
+            batch.has_burn_in,
             burn_in,
         )
         values = policy.q_net.unroll(*words)

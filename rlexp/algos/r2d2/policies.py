@@ -13,7 +13,8 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 
-from rlexp.algos.base import reject_reset_result
+from rlexp.algos.common.base import reject_reset_result
+from rlexp.algos.common.optimizers import fused_adam
 from rlexp.networks.encoder import extractor_for
 from rlexp.networks.recurrent import RecurrentNet
 
@@ -27,11 +28,19 @@ class RecurrentPolicy(BasePolicy):
     :param observation_space: vectors, pictures, or a dictionary
     :param action_space: Discrete
     :param lr_schedule: as in Stable-Baselines3
-    :param net_arch: see :class:`RecurrentNet`; likewise ``lstm_hidden_size``, ``n_lstm_layers``, ``head_arch``,
-        ``dueling``, ``previous_action``, ``previous_reward``
-    :param features_extractor_class: None: what fits the observations
+    :param net_arch: hidden units of the layers between the features and the LSTM; None: [64]
+    :param lstm_hidden_size: units of the LSTM; 0: no memory
+    :param n_lstm_layers: layers of the LSTM
+    :param head_arch: hidden units of the layers behind the LSTM, of each stream; None: none
+    :param dueling: state value and advantages in streams of their own
+    :param previous_action: whether the network reads the action taken before the observation
+    :param previous_reward: whether it reads the reward that came with the observation, through tanh
     :param with_target: whether there is a target network
-    :param activation_fn: as in Stable-Baselines3; likewise the words below it
+    :param activation_fn: between layers
+    :param features_extractor_class: None: what fits the observations
+    :param features_extractor_kwargs: its arguments
+    :param optimizer_class: of all networks
+    :param optimizer_kwargs: its arguments except the learning rate; Adam is fused unless they say otherwise
     """
 
     action_space: spaces.Discrete
@@ -55,15 +64,13 @@ class RecurrentPolicy(BasePolicy):
         optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
-            optimizer_kwargs = {"fused": True}  # the same numbers in a fifth of the time
         super().__init__(
             observation_space,
             action_space,
             features_extractor_class=features_extractor_class or extractor_for(observation_space),
             features_extractor_kwargs=features_extractor_kwargs,
             optimizer_class=optimizer_class,
-            optimizer_kwargs=optimizer_kwargs,
+            optimizer_kwargs=fused_adam(optimizer_class, optimizer_kwargs),
         )
         self._net_words: dict[str, Any] = {
             "net_arch": [64] if net_arch is None else net_arch,

@@ -14,15 +14,16 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from stable_baselines3.common.utils import LinearSchedule
 
-from rlexp.algos.base import ValidatedAlgorithm
-from rlexp.algos.r2d2.actor import Actor, epsilon_ladder
+from rlexp.algos.common.base import ValidatedAlgorithm, policy_by_shape
+from rlexp.algos.common.saved_replay import SavedReplay
+from rlexp.algos.r2d2.actor import Actor, per_actor_epsilons
 from rlexp.algos.r2d2.learner import Info, Learner, Settings
 from rlexp.algos.r2d2.policies import RecurrentPolicy, State
-from rlexp.algos.saved_replay import SavedReplay
-from rlexp.buffers.sequence_builder import Window
-from rlexp.buffers.sequence_ring import SCHEMES, PrioritizedSequences
-from rlexp.buffers.sequence_store import MixedSequences
-from rlexp.errors import UsageError, did_you_mean
+from rlexp.algos.r2d2.spec import R2D2Config
+from rlexp.buffers.mixed_sequences import MixedSequences
+from rlexp.buffers.prioritized_sequences import PrioritizedSequences
+from rlexp.buffers.sequence_builder import SequenceLayout
+from rlexp.errors import UsageError
 
 Array = npt.NDArray[Any]
 
@@ -35,33 +36,47 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, all of them :class:`RecurrentPolicy`
     :param env: discrete actions
-    :param learning_rate: of Adam
-    :param buffer_size: steps remembered, ``buffer_size / period`` sequences
+    :param learning_rate: of Adam; 1e-4 to 1e-3
+    :param buffer_size: steps in the replay buffer, ``buffer_size / sequence_period`` sequences
     :param learning_starts: steps at random before the first update
     :param batch_size: sequences per update
-    :param sequence_length: steps of a sequence to learn from
-    :param burn_in: steps before them that only refresh the recurrent state
-    :param period: steps between the beginnings of two sequences; None: half the length, but no less than ``burn_in``
-    :param n_steps: rewards before the value is bootstrapped
-    :param gamma: discount factor
-    :param double_q: see :class:`~rlexp.algos.r2d2.learner.Settings`; likewise ``rescale_epsilon``, ``td_clip``,
-        ``eta``, ``max_grad_norm`` and ``tau``
+    :param sequence_length: steps of a sequence to learn from; 20 to 80
+    :param burn_in: steps before them that only refresh the recurrent state; up to half of ``sequence_length``
+    :param sequence_period: steps between the beginnings of two sequences; None: half the length, but no less than
+        ``burn_in``
+    :param n_steps: rewards before the value is bootstrapped; 3 to 10
+    :param gamma: discount factor per step; 0.99 to 0.999
+    :param double_q: the online network chooses the next action, the target network values it
+    :param rescale_epsilon: ε of value rescaling, h(x) = sign(x)(√(|x| + 1) - 1) + εx; None: values are not rescaled
+    :param td_clip: TD errors are clipped to ±td_clip in the gradient; None: not at all
+    :param eta: share of the largest error in a sequence's priority, the rest is the mean's; from 0 to 1
+    :param max_grad_norm: gradients longer than this are cut to it; None: none are
     :param target_update_interval: updates between two of the target network
+    :param tau: share of the online network that the target network takes over; 1: it is replaced
     :param replay: ``"proportional"`` or ``"rank"``
-    :param alpha: see :class:`~rlexp.buffers.sequence_store.PrioritizedSequences`; likewise ``beta`` and
-        ``priority_epsilon``
+    :param alpha: how much priorities matter, from 0 (uniform) to 1
+    :param beta: how much importance weights correct, from 0 to 1, throughout
+    :param priority_epsilon: added to a sequence's error, so that none is never sampled; small, 1e-6
     :param initial_priorities: ``"computed"``: of new sequences as the learner would report them; ``"max"``: the largest
         so far
-    :param dueling: see :class:`~rlexp.networks.recurrent.RecurrentNet`; likewise ``head_arch``, ``previous_action``,
-        ``previous_reward``
+    :param dueling: state value and advantages in streams of their own
+    :param head_arch: hidden units of the layers behind the LSTM, of each stream; None: none
+    :param previous_action: whether the network reads the action taken before the observation
+    :param previous_reward: whether it reads the reward that came with the observation, through tanh
     :param train_freq: steps of every environment between updates
     :param gradient_steps: updates each time; -1: as many as steps were taken
-    :param exploration_initial_eps: as in Stable-Baselines3's DQN, likewise ``exploration_final_eps`` and
-        ``exploration_fraction``
-    :param ladder_base: each environment explores at a constant rate of its own, see
-        :func:`~rlexp.algos.r2d2.actor.epsilon_ladder`; None: all at the same, falling one
-    :param ladder_exponent: likewise
-    :param stats_window_size: as in DQN; likewise the words below it
+    :param exploration_initial_eps: how likely an action is random at the beginning
+    :param exploration_final_eps: how likely it is at the end of the decline
+    :param exploration_fraction: share of the budget over which it declines linearly
+    :param epsilon_base: each environment explores at a constant rate of its own, see
+        :func:`~rlexp.algos.r2d2.actor.per_actor_epsilons`; 0.4 is published. None: all at the same, falling one
+    :param epsilon_exponent: how far these rates lie apart; 7 is published
+    :param stats_window_size: episodes over which reported returns and lengths are averaged
+    :param tensorboard_log: folder of TensorBoard's files; None: none
+    :param policy_kwargs: further arguments of the policy
+    :param verbose: 0: silent, 1: a table of metrics, 2: debugging messages
+    :param seed: of every random number generator; None: not seeded
+    :param device: of the networks, ``"auto"``: a GPU where there is one
     :raises UsageError: when a setting or a space cannot work
     """
 
@@ -70,6 +85,8 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         "CnnPolicy": RecurrentPolicy,
         "MultiInputPolicy": RecurrentPolicy,
     }
+    config = R2D2Config
+    policy_for = staticmethod(policy_by_shape)
     reads_rewards = True
     """``predict`` takes ``rewards=``, the rewards that came with the observations."""
     policy: RecurrentPolicy
@@ -85,7 +102,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         batch_size: int = 64,
         sequence_length: int = 40,
         burn_in: int = 2,
-        period: int | None = None,
+        sequence_period: int | None = None,
         n_steps: int = 5,
         gamma: float = 0.997,
         double_q: bool = True,
@@ -109,8 +126,8 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         exploration_initial_eps: float = 1.0,
         exploration_final_eps: float = 0.05,
         exploration_fraction: float = 0.1,
-        ladder_base: float | None = None,
-        ladder_exponent: float = 7.0,
+        epsilon_base: float | None = None,
+        epsilon_exponent: float = 7.0,
         stats_window_size: int = 100,
         tensorboard_log: str | None = None,
         policy_kwargs: dict[str, Any] | None = None,
@@ -149,7 +166,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         )
         self.sequence_length = sequence_length
         self.burn_in = burn_in
-        self.period = period
+        self.sequence_period = sequence_period
         self.double_q = double_q
         self.rescale_epsilon = rescale_epsilon
         self.td_clip = td_clip
@@ -164,24 +181,17 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         self.exploration_initial_eps = exploration_initial_eps
         self.exploration_final_eps = exploration_final_eps
         self.exploration_fraction = exploration_fraction
-        self.ladder_base = ladder_base
-        self.ladder_exponent = ladder_exponent
+        self.epsilon_base = epsilon_base
+        self.epsilon_exponent = epsilon_exponent
         self.exploration_rate = exploration_initial_eps
         if _init_setup_model:
             self._setup_model()
 
-    @staticmethod
-    def policy_for(observation_space: spaces.Space[Any]) -> str:
-        """Return the policy that fits some observations."""
-        if isinstance(observation_space, spaces.Dict):
-            return "MultiInputPolicy"
-        return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
-
     # ------------------------------------------------------------------------------------------------- set-up
 
     def _setup_model(self) -> None:
-        self._validate_policy_kwargs()
-        self._check()
+        self._check_environment()
+        self._validate()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self._convert_train_freq()
@@ -196,7 +206,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         self.acting = Actor(self.policy, self.n_envs, self.window)
         self.replay_buffer = self._make_replay()
 
-    def _check(self) -> None:
+    def _check_environment(self) -> None:
         if isinstance(self.action_space, spaces.Discrete) and self.action_space.start != 0:
             raise UsageError(
                 f"{type(self).__name__} needs actions that are numbered from 0, the task has {self.action_space}"
@@ -205,26 +215,14 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
             raise UsageError(
                 f"{type(self).__name__} takes observations and rewards as they are, no VecNormalize"
             )
-        for name, given, allowed in (
-            ("replay", self.replay, SCHEMES),
-            ("initial_priorities", self.initial_priorities, ("computed", "max")),
-        ):
-            if given not in allowed:
-                raise UsageError(
-                    f"{name}: '{given}' given, allowed are {', '.join(allowed)}{did_you_mean(given, allowed)}"
-                )
-        least = self.n_envs * (1 + self.sequence_length // self.window.period)
-        if self.buffer_size // self.window.period < least:
-            raise UsageError(
-                f"buffer_size: {self.buffer_size} given, must be at least {least * self.window.period} for "
-                f"{self.n_envs} environments and sequences of {self.sequence_length} steps"
-            )
 
     @property
-    def window(self) -> Window:
+    def window(self) -> SequenceLayout:
         """How episodes are cut."""
         half = max(self.burn_in, self.sequence_length // 2, 1)
-        return Window(self.burn_in, self.sequence_length, half if self.period is None else self.period)
+        return SequenceLayout(
+            self.burn_in, self.sequence_length, half if self.sequence_period is None else self.sequence_period
+        )
 
     def _settings(self) -> Settings:
         names = (name for name in Settings.__dataclass_fields__ if hasattr(self, name))
@@ -270,8 +268,8 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         epsilons: Array | float = 1.0
         if self.num_timesteps >= learning_starts:
             epsilons = self.exploration_rate
-            if self.ladder_base is not None:
-                epsilons = epsilon_ladder(n_envs, self.ladder_base, self.ladder_exponent)
+            if self.epsilon_base is not None:
+                epsilons = per_actor_epsilons(n_envs, self.epsilon_base, self.epsilon_exponent)
         assert self._last_obs is not None
         actions = self.acting.act(self._last_obs, epsilons)
         return actions, actions
@@ -297,7 +295,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
 
     def _on_step(self) -> None:
         self.exploration_rate = self.exploration_schedule(self._current_progress_remaining)
-        if self.ladder_base is None:
+        if self.epsilon_base is None:
             self.logger.record("rollout/exploration_rate", self.exploration_rate)
 
     def predict(

@@ -6,40 +6,47 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.type_aliases import GymEnv
 
-from rlexp.algos.demonstrated import Given, episodes_for, unsaved
-from rlexp.algos.pretraining import pretrain
+from rlexp.algos.common.demonstrated import DemonstrationLearner, Given
 from rlexp.algos.r2d2.policies import RecurrentPolicy
 from rlexp.algos.r2d2.r2d2 import R2D2
+from rlexp.algos.r2d3.spec import R2D3Config
+from rlexp.buffers.mixed_sequences import MixedSequences
 from rlexp.buffers.sequence_builder import cut_episodes
-from rlexp.buffers.sequence_store import MixedSequences
-from rlexp.errors import UsageError, did_you_mean
+from rlexp.config.validate import check_setting
 
 # Weights of the n-step, one-step, large-margin and L2 terms. The paper's loss is R2D2's; the four terms are DQfD's
 # (Hester et al. 2018), which DI-engine's R2D3 takes over.
-LOSSES = {"paper": (1.0, 0.0, 0.0, 0.0), "page": (1.0, 1.0, 1.0, 1e-5)}
+LOSSES = {"paper": (1.0, 0.0, 0.0, 0.0), "dqfd": (1.0, 1.0, 1.0, 1e-5)}
 
 
-class R2D3(R2D2):
+class R2D3(DemonstrationLearner, R2D2):
     """R2D2 whose batches hold demonstrations, from a replay of their own.
 
-    :param policy: as in :class:`~rlexp.algos.r2d2.R2D2`, likewise ``env`` and all that is not listed here
+    All arguments of :class:`~rlexp.algos.r2d2.r2d2.R2D2` are taken; these are added.
+
+    :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
+    :param env: discrete actions
     :param demonstrations: file of ``rlexp demos``, or what was read from it
-    :param demonstration_episodes: only the first so many; None: all
-    :param demonstration_share: ρ: how likely each element of a batch is a demonstration; 0: plain R2D2, 1:
-        demonstrations alone
+    :param demonstration_episodes: only the first so many episodes; None: all
+    :param demonstration_ratio: ρ, how likely each element of a batch is a demonstration; 0: plain R2D2, 1:
+        demonstrations alone; 1/256 to 1/4
     :param demonstration_priority_epsilon: added to the priorities of demonstrations
     :param pretrain_updates: on demonstrations alone, before the first step
-    :param loss: ``"paper"``: the n-step loss only; ``"page"``: all four terms of DQfD
-    :param n_step_coef: weight of the n-step loss; None: by ``loss``; likewise ``one_step_coef``, ``supervised_coef``,
-        ``l2_coef``. TD terms are half the squared error here; where they are the whole square, as in DI-engine,
-        the same ``supervised_coef`` weighs half as much: 0.5 here is 1 there
-    :param margin: by which the demonstrated action has to lead
+    :param loss: ``"paper"``: the n-step loss only; ``"dqfd"``: all four terms of DQfD
+    :param n_step_coef: weight of the n-step loss; None: by ``loss``, 1
+    :param one_step_coef: weight of the one-step loss; None: by ``loss``, 0 or 1
+    :param supervised_coef: weight of the large-margin loss; None: by ``loss``, 0 or 1. TD terms are half the squared
+        error here; where they are the whole square, as in DI-engine, the same coefficient weighs half as much: 0.5 here
+        is 1 there
+    :param l2_coef: weight of the sum of squares of all parameters; None: by ``loss``, 0 or 1e-5
+    :param margin: by which the value of the demonstrated action has to lead
+    :param r2d2: every other argument of :class:`~rlexp.algos.r2d2.r2d2.R2D2`
     :raises UsageError: when a setting, a space or the demonstrations cannot work
     """
+
+    config = R2D3Config
 
     def __init__(
         self,
@@ -47,10 +54,10 @@ class R2D3(R2D2):
         env: GymEnv | str,
         demonstrations: Given | None = None,
         demonstration_episodes: int | None = None,
-        demonstration_share: float = 0.25,
+        demonstration_ratio: float = 0.25,
         demonstration_priority_epsilon: float = 1e-6,
         pretrain_updates: int = 0,
-        loss: str = "page",
+        loss: str = "dqfd",
         n_step_coef: float | None = None,
         one_step_coef: float | None = None,
         supervised_coef: float | None = None,
@@ -58,15 +65,10 @@ class R2D3(R2D2):
         margin: float = 0.8,
         **r2d2: Any,
     ) -> None:
-        if loss not in LOSSES:
-            raise UsageError(
-                f"loss: '{loss}' given, allowed are {', '.join(LOSSES)}{did_you_mean(loss, LOSSES)}"
-            )
-        if not 0 <= demonstration_share <= 1:
-            raise UsageError(f"demonstration_share: {demonstration_share} given, must be from 0 to 1")
+        check_setting(R2D3Config, "loss", loss)
         self.demonstrations = demonstrations
         self.demonstration_episodes = demonstration_episodes
-        self.demonstration_share = demonstration_share
+        self.demonstration_ratio = demonstration_ratio
         self.demonstration_priority_epsilon = demonstration_priority_epsilon
         self.pretrain_updates = pretrain_updates
         given = (n_step_coef, one_step_coef, supervised_coef, l2_coef)
@@ -80,12 +82,8 @@ class R2D3(R2D2):
         replay = self.replay_buffer
         if replay.demonstrations is not None:
             return
-        assert self.env is not None
-        episodes = episodes_for(
-            self.demonstrations, self.demonstration_episodes, self.env, type(self).__name__
-        )
         sequences = cut_episodes(
-            episodes,
+            self._episodes(),
             self.window,
             self.observation_space,
             int(self.action_space.n),  # type: ignore[attr-defined]
@@ -93,29 +91,18 @@ class R2D3(R2D2):
         )
         store = self._make_store(len(sequences), self.demonstration_priority_epsilon)
         store.add(sequences)
-        self.replay_buffer = MixedSequences(replay.agent, store, self.demonstration_share, self.device)
+        self.replay_buffer = MixedSequences(replay.agent, store, self.demonstration_ratio, self.device)
 
     def _setup_learn(self, *args: Any, **words: Any) -> Any:
         self._take_demonstrations()
         return super()._setup_learn(*args, **words)
-
-    def collect_rollouts(
-        self, env: VecEnv, callback: BaseCallback, *args: Any, **words: Any
-    ) -> RolloutReturn:
-        """Before the first step of all, learn from demonstrations alone."""
-        self.pretrain(callback)
-        return super().collect_rollouts(env, callback, *args, **words)
-
-    def pretrain(self, callback: BaseCallback) -> None:
-        """Learn from demonstrations alone, until that has been done."""
-        pretrain(self.pretrain_updates, lambda: self._n_updates, self._pretrain, callback)
 
     def _pretrain(self, updates: int) -> None:
         self._learn_from_replay(updates, self.batch_size, 1.0)
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
         """Do some updates, each on a batch of its own."""
-        if len(self.replay_buffer.agent) == 0 and self.demonstration_share == 0:
+        if len(self.replay_buffer.agent) == 0 and self.demonstration_ratio == 0:
             return  # nothing of the agent's own is complete yet
         self._learn_from_replay(gradient_steps, batch_size, None)
 
@@ -128,9 +115,6 @@ class R2D3(R2D2):
         self.logger.record("replay/demonstration_draws", replay.demonstration_draws)
         self.logger.record("replay/demonstration_share", replay.demonstration_draws / max(drawn, 1))
         self.logger.record("replay/max_demonstration_priority", replay.demonstrations.max_priority)
-
-    def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), *unsaved(self.demonstrations)]
 
     def load_replay_buffer(self, path: str | Path | BufferedIOBase, truncate_last_traj: bool = True) -> None:
         """Read a replay; see :meth:`SavedReplay.load_replay_buffer`."""

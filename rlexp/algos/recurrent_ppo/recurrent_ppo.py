@@ -8,13 +8,14 @@ from sb3_contrib import RecurrentPPO as PlainRecurrentPPO
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
-from rlexp.algos.base import ValidatedAlgorithm, reject_reset_result
+from rlexp.algos.common.base import ValidatedAlgorithm, reject_reset_result
 from rlexp.algos.recurrent_ppo.policies import (
     CnnLstmPolicy,
     MlpLstmPolicy,
     MultiInputLstmPolicy,
     SharedLstmPolicy,
 )
+from rlexp.algos.recurrent_ppo.spec import RecurrentPPOConfig
 from rlexp.errors import UsageError
 
 
@@ -35,6 +36,8 @@ class RecurrentPPO(ValidatedAlgorithm, PlainRecurrentPPO):
         "CnnLstmPolicy": CnnLstmPolicy,
         "MultiInputLstmPolicy": MultiInputLstmPolicy,
     }
+
+    config = RecurrentPPOConfig
 
     def __init__(
         self,

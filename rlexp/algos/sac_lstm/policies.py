@@ -8,26 +8,28 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.type_aliases import Schedule
 
-from rlexp.algos.memory import Memory, MemoryPolicy
+from rlexp.algos.common.optimizers import fused_adam
+from rlexp.algos.common.recurrent_sac import Memory, MemoryPolicy
 from rlexp.errors import UsageError
-from rlexp.losses.soft import squashed_gaussian
+from rlexp.losses.sac import squashed_gaussian
 from rlexp.networks.two_branch import RecurrentActor, RecurrentCritic
 
 
 class SACLSTMPolicy(MemoryPolicy):
     """Two branches in every network: a memory of ``(a_{t-1}, o_t)``, and a direct view of what is now.
 
-    Its memory: the LSTM's state, ``(n_envs, lstm_units)`` twice, and the previous action.
+    Its memory: the LSTM's state, ``(n_envs, lstm_hidden_size)`` twice, and the previous action.
 
     :param observation_space: a vector
     :param action_space: a vector with bounds
     :param lr_schedule: learning rate
-    :param actor_units: of the actor's layers
-    :param critic_units: of the critics' layers
-    :param lstm_units: of every LSTM
+    :param actor_units: units of each of the actor's dense layers
+    :param critic_units: units of each of the critics' dense layers
+    :param lstm_hidden_size: units of every LSTM
     :param shared_critic_lstm: one memory for both critics; False: one each
-    :param optimizer_class: as in Stable-Baselines3, likewise ``optimizer_kwargs``
-    :param use_sde: refused
+    :param optimizer_class: of all networks
+    :param optimizer_kwargs: its arguments except the learning rate; Adam is fused unless they say otherwise
+    :param use_sde: must be False
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class SACLSTMPolicy(MemoryPolicy):
         lr_schedule: Schedule,
         actor_units: int = 128,
         critic_units: int = 256,
-        lstm_units: int = 256,
+        lstm_hidden_size: int = 256,
         shared_critic_lstm: bool = False,
         optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
@@ -45,21 +47,19 @@ class SACLSTMPolicy(MemoryPolicy):
     ) -> None:
         if use_sde:
             raise UsageError("use_sde: True given, an actor with a memory knows only noise of one step")
-        if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
-            optimizer_kwargs = {"fused": True}  # the same numbers in a fraction of the time
         super().__init__(
             observation_space,
             action_space,
             optimizer_class=optimizer_class,
-            optimizer_kwargs=optimizer_kwargs,
+            optimizer_kwargs=fused_adam(optimizer_class, optimizer_kwargs),
         )
         self.actor_units = actor_units
         self.critic_units = critic_units
-        self.lstm_units = lstm_units
+        self.lstm_hidden_size = lstm_hidden_size
         self.shared_critic_lstm = shared_critic_lstm
         sizes = (self.observation_dim, self.action_dim)
-        critic_words = (*sizes, critic_units, lstm_units, shared_critic_lstm)
-        self.actor = RecurrentActor(*sizes, actor_units, lstm_units)
+        critic_words = (*sizes, critic_units, lstm_hidden_size, shared_critic_lstm)
+        self.actor = RecurrentActor(*sizes, actor_units, lstm_hidden_size)
         self.critic = RecurrentCritic(*critic_words)
         self.critic_target = RecurrentCritic(*critic_words)
         self.critic_target.load_state_dict(self.critic.state_dict())
@@ -73,7 +73,7 @@ class SACLSTMPolicy(MemoryPolicy):
 
     def empty_memory(self, n_envs: int) -> Memory:
         """Return zeros."""
-        sizes = (self.lstm_units, self.lstm_units, self.action_dim)
+        sizes = (self.lstm_hidden_size, self.lstm_hidden_size, self.action_dim)
         return tuple(th.zeros(n_envs, size, device=self.device) for size in sizes)
 
     def act(
@@ -95,7 +95,7 @@ class SACLSTMPolicy(MemoryPolicy):
         return (*memory[:2], actions)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        words = ("actor_units", "critic_units", "lstm_units", "shared_critic_lstm")
+        words = ("actor_units", "critic_units", "lstm_hidden_size", "shared_critic_lstm")
         return {
             "observation_space": self.observation_space,
             "action_space": self.action_space,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import torch as th
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
 
-from rlexp.algos.memory import MemorySAC
+from rlexp.algos.common.recurrent_sac import MemorySAC
 from rlexp.algos.sac_lstm.policies import SACLSTMPolicy
-from rlexp.buffers.windows import Windows
-from rlexp.losses.soft import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
+from rlexp.algos.sac_lstm.spec import SACLSTMConfig
+from rlexp.buffers.sequence_replay import SequenceBatch
+from rlexp.losses.sac import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
 from rlexp.networks.two_branch import RecurrentActor, RecurrentCritic, frozen
 
 
@@ -29,15 +29,16 @@ class SACLSTM(MemorySAC):
     :param buffer_size: steps remembered, of all environments together
     :param learning_starts: steps at random before the first update
     :param batch_size: windows per update
-    :param length: steps of a window that are learned from
+    :param sequence_length: steps of a window that are learned from
     :param burn_in: steps before them, to warm the memories up; gradients pass through them
     :param tau: the share of the critics that the targets take over at an update
-    :param max_grad_norm: longer gradients of actor and critics are cut to it; infinity: none are
+    :param max_grad_norm: longer gradients of actor and critics are cut to it; None: none are
     :param sac: every other word of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and gSDE
     :raises UsageError: when a setting or a space cannot work
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": SACLSTMPolicy}
+    config = SACLSTMConfig
     policy: SACLSTMPolicy
     actor: RecurrentActor  # type: ignore[assignment]
     critic: RecurrentCritic  # type: ignore[assignment]
@@ -51,13 +52,13 @@ class SACLSTM(MemorySAC):
         buffer_size: int = 1_000_000,
         learning_starts: int = 1000,
         batch_size: int = 16,
-        length: int = 20,
+        sequence_length: int = 20,
         burn_in: int = 0,
         tau: float = 0.01,
-        max_grad_norm: float = np.inf,
+        max_grad_norm: float | None = None,
         **sac: Any,
     ) -> None:
-        self.length = length
+        self.sequence_length = sequence_length
         self.burn_in = burn_in
         super().__init__(
             policy,
@@ -68,7 +69,7 @@ class SACLSTM(MemorySAC):
             batch_size=batch_size,
             tau=tau,
             max_grad_norm=max_grad_norm,
-            replay_buffer_kwargs={"length": length, "burn_in": burn_in},
+            replay_buffer_kwargs={"length": sequence_length, "burn_in": burn_in},
             **sac,
         )
 
@@ -80,7 +81,7 @@ class SACLSTM(MemorySAC):
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
         for _ in range(gradient_steps):
-            batch = self.replay_buffer.windows(batch_size, env=self._vec_normalize_env)
+            batch = self.replay_buffer.sample_sequences(batch_size, env=self._vec_normalize_env)
             ent_coef = self._ent_coef()
             actions, log_probs = self.sample_actions(batch)
             self._learn_ent_coef(log_probs[:-1], batch.mask)
@@ -95,7 +96,7 @@ class SACLSTM(MemorySAC):
         self.logger.record_mean("train/actor_loss", policy_loss.item())
         self.logger.record_mean("train/critic_loss", value_loss.item())
 
-    def sample_actions(self, batch: Windows) -> tuple[th.Tensor, th.Tensor]:
+    def sample_actions(self, batch: SequenceBatch) -> tuple[th.Tensor, th.Tensor]:
         """Draw the actor's action at every observation of some windows.
 
         One draw serves both losses: as the step's own action and as the one that follows the step before.
@@ -107,7 +108,7 @@ class SACLSTM(MemorySAC):
         return squashed_gaussian(mean, log_std, th.randn_like(mean))
 
     def critic_loss(
-        self, batch: Windows, actions: th.Tensor, log_probs: th.Tensor, ent_coef: th.Tensor
+        self, batch: SequenceBatch, actions: th.Tensor, log_probs: th.Tensor, ent_coef: th.Tensor
     ) -> th.Tensor:
         """Return the critics' loss; its gradient reaches the critics alone.
 
@@ -117,15 +118,15 @@ class SACLSTM(MemorySAC):
         """
         observations, previous_actions = batch.observations, batch.previous_actions
         with th.no_grad():
-            history = self.critic_target.remember(observations, previous_actions)
+            history = self.critic_target.encode_history(observations, previous_actions)
             following = self.critic_target(history, observations, actions)
             values = soft_values(following, log_probs, ent_coef)[1:]
             targets = soft_targets(batch.rewards, batch.terminals, self.gamma, values)
-        history = self.critic.remember(observations[:-1], previous_actions[:-1])
+        history = self.critic.encode_history(observations[:-1], previous_actions[:-1])
         return critic_loss(self.critic(history, observations[:-1], batch.actions), targets, batch.mask)
 
     def actor_loss(
-        self, batch: Windows, actions: th.Tensor, log_probs: th.Tensor, ent_coef: th.Tensor
+        self, batch: SequenceBatch, actions: th.Tensor, log_probs: th.Tensor, ent_coef: th.Tensor
     ) -> th.Tensor:
         """Return the actor's loss against the critics as they stand; its gradient reaches the actor alone.
 
@@ -135,7 +136,7 @@ class SACLSTM(MemorySAC):
         """
         observations = batch.observations[:-1]
         with th.no_grad():
-            history = self.critic.remember(observations, batch.previous_actions[:-1])
+            history = self.critic.encode_history(observations, batch.previous_actions[:-1])
         with frozen(self.critic):
             action_values = self.critic(history, observations, actions[:-1])
         return actor_loss(action_values, log_probs[:-1], ent_coef, batch.mask)

@@ -9,7 +9,7 @@ from stable_baselines3.common.torch_layers import create_mlp
 from torch import nn
 from torch.nn import functional as F
 
-from rlexp.buffers.windows import Windows
+from rlexp.buffers.sequence_replay import SequenceBatch
 from rlexp.networks.two_branch import LOG_STD_RANGE, RecurrentActor
 
 Heads = tuple[th.Tensor, th.Tensor]  # mean and log of the standard deviation
@@ -69,7 +69,7 @@ class StackActor(nn.Module):
         )
         return th.cat(parts, dim=-1)
 
-    def stack(self, windows: Windows) -> th.Tensor:
+    def stack(self, windows: SequenceBatch) -> th.Tensor:
         """Return the stack at every observation of some windows, ``(T + 1, n, in_dim)``.
 
         Right from the window's ``before`` on, if that is ``length - 1`` or the window begins with its episode.
@@ -114,10 +114,10 @@ class LatentCritic(nn.Module):
         return tuple(net(both).squeeze(-1) for net in self.action_values)
 
 
-class WindowActor(RecurrentActor):
+class SequenceActor(RecurrentActor):
     """The actor of SAC-LSTM over whole windows, which sees past their beginning."""
 
-    def over(self, windows: Windows) -> Heads:
+    def over(self, windows: SequenceBatch) -> Heads:
         """Return mean and ``log σ`` at every observation, ``(T + 1, n, action_dim)`` each."""
         mean, log_std, _ = self(windows.observations, windows.previous_actions)
         return mean, log_std

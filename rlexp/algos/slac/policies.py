@@ -9,10 +9,11 @@ from gymnasium import spaces
 from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
-from rlexp.algos.memory import Memory, MemoryPolicy
-from rlexp.algos.slac.networks import LatentCritic, StackActor, WindowActor
+from rlexp.algos.common.optimizers import fused_adam
+from rlexp.algos.common.recurrent_sac import Memory, MemoryPolicy
+from rlexp.algos.slac.networks import LatentCritic, SequenceActor, StackActor
 from rlexp.errors import UsageError
-from rlexp.losses.soft import squashed_gaussian
+from rlexp.losses.sac import squashed_gaussian
 from rlexp.networks.latent import LatentModel
 
 _WORDS = (
@@ -24,12 +25,12 @@ _WORDS = (
     "activation_fn",
     "separate_std",
     "observation_std",
-    "length",
+    "sequence_length",
     "actor_kind",
     "actor_history",
     "pad",
     "actor_units",
-    "lstm_units",
+    "lstm_hidden_size",
     "critic_kind",
     "critic_input",
     "model_learning_rate",
@@ -47,24 +48,26 @@ class SLACPolicy(MemoryPolicy):
     :param observation_space: a vector
     :param action_space: a vector with bounds
     :param lr_schedule: learning rate of actor and critics
-    :param z1_dim: dimensions of z¹, likewise ``z2_dim``
+    :param z1_dim: dimensions of z¹, the lower latent variable
+    :param z2_dim: dimensions of z², the upper latent variable
     :param model_arch: hidden units of every network of the latent model
     :param model_activation: name of a class in ``torch.nn``
     :param net_arch: hidden units of actor and critics
     :param activation_fn: between their layers
     :param separate_std: networks of their own for standard deviations
     :param observation_std: the latent model's of what is seen; None: learned
-    :param length: observations that a stacking actor sees
+    :param sequence_length: observations that a stacking actor sees
     :param actor_kind: ``"stack"`` or ``"lstm"``
     :param actor_history: ``"obs"`` or ``"obs_act"``: what a stacking actor sees
     :param pad: ``"zero"`` or ``"repeat"``: what stands before the first observation
     :param actor_units: of a recurrent actor's layers
-    :param lstm_units: of its LSTM
+    :param lstm_hidden_size: of its LSTM
     :param critic_kind: ``"v"``: a state value with a target network; ``"q_target"``: target action values
     :param critic_input: ``"z2"`` or ``"z"``: what critics see of the latent state
     :param model_learning_rate: of the latent model
-    :param optimizer_class: as in Stable-Baselines3, likewise ``optimizer_kwargs``
-    :param use_sde: refused
+    :param optimizer_class: of all networks
+    :param optimizer_kwargs: its arguments except the learning rate; Adam is fused unless they say otherwise
+    :param use_sde: must be False
     """
 
     def __init__(
@@ -80,12 +83,12 @@ class SLACPolicy(MemoryPolicy):
         activation_fn: type[nn.Module] = nn.ReLU,
         separate_std: bool = False,
         observation_std: float | None = None,
-        length: int = 8,
+        sequence_length: int = 8,
         actor_kind: str = "stack",
         actor_history: str = "obs",
         pad: str = "zero",
         actor_units: int = 128,
-        lstm_units: int = 256,
+        lstm_hidden_size: int = 256,
         critic_kind: str = "v",
         critic_input: str = "z2",
         model_learning_rate: float = 1e-4,
@@ -95,32 +98,30 @@ class SLACPolicy(MemoryPolicy):
     ) -> None:
         if use_sde:
             raise UsageError("use_sde: True given, an actor with a memory knows only noise of one step")
-        if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
-            optimizer_kwargs = {"fused": True}  # the same numbers in a fraction of the time
         super().__init__(
             observation_space,
             action_space,
             optimizer_class=optimizer_class,
-            optimizer_kwargs=optimizer_kwargs,
+            optimizer_kwargs=fused_adam(optimizer_class, optimizer_kwargs),
         )
         model_arch = [128, 128] if model_arch is None else list(model_arch)
         net_arch = [256, 256] if net_arch is None else list(net_arch)
         given = locals()
         self._given = {word: given[word] for word in _WORDS if not word.startswith("optimizer")}
-        self.length = length
-        self.lstm_units = lstm_units
+        self.sequence_length = sequence_length
+        self.lstm_hidden_size = lstm_hidden_size
         self.both_levels = critic_input == "z"
         sizes = (self.observation_dim, self.action_dim)
         self.latent = LatentModel(
             *sizes, z1_dim, z2_dim, model_arch, getattr(nn, model_activation), separate_std, observation_std
         )
-        self.actor: StackActor | WindowActor
+        self.actor: StackActor | SequenceActor
         if actor_kind == "lstm":
-            self.actor = WindowActor(*sizes, actor_units, lstm_units)
+            self.actor = SequenceActor(*sizes, actor_units, lstm_hidden_size)
         else:
             self.actor = StackActor(
                 *sizes,
-                length,
+                sequence_length,
                 actor_history == "obs_act",
                 pad == "repeat",
                 net_arch,
@@ -149,17 +150,24 @@ class SLACPolicy(MemoryPolicy):
 
     def empty_memory(self, n_envs: int) -> Memory:
         """Return zeros."""
-        if isinstance(self.actor, WindowActor):
-            shapes: list[tuple[int, ...]] = [(self.lstm_units,), (self.lstm_units,), (self.action_dim,)]
+        if isinstance(self.actor, SequenceActor):
+            shapes: list[tuple[int, ...]] = [
+                (self.lstm_hidden_size,),
+                (self.lstm_hidden_size,),
+                (self.action_dim,),
+            ]
         else:
-            shapes = [(self.length - 1, self.observation_dim), (self.length - 1, self.action_dim)]
+            shapes = [
+                (self.sequence_length - 1, self.observation_dim),
+                (self.sequence_length - 1, self.action_dim),
+            ]
         return tuple(th.zeros(n_envs, *shape, device=self.device) for shape in shapes)
 
     def act(
         self, observations: th.Tensor, memory: Memory, starts: th.Tensor, deterministic: bool
     ) -> tuple[th.Tensor, Memory]:
         """Choose actions; see the base class."""
-        if isinstance(self.actor, WindowActor):
+        if isinstance(self.actor, SequenceActor):
             hidden, cell, previous = memory
             mean, log_std, (hidden, cell) = self.actor(
                 observations.unsqueeze(0), previous.unsqueeze(0), (hidden.unsqueeze(0), cell.unsqueeze(0))
@@ -180,7 +188,7 @@ class SLACPolicy(MemoryPolicy):
 
     def note(self, memory: Memory, actions: th.Tensor) -> Memory:
         """Put the actions where the next step will look for them."""
-        if isinstance(self.actor, WindowActor):
+        if isinstance(self.actor, SequenceActor):
             return (*memory[:2], actions)
         past, done = memory
         return past, th.cat([done, actions.unsqueeze(1)], dim=1)[:, 1:]

@@ -5,33 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch as th
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn, Schedule
 from stable_baselines3.common.vec_env import VecEnv
 
-from rlexp.algos.memory import MemorySAC
-from rlexp.algos.pretraining import pretrain
-from rlexp.algos.slac.networks import LatentCritic, StackActor, WindowActor, at
+from rlexp.algos.common.pretraining import pretrain
+from rlexp.algos.common.recurrent_sac import MemorySAC
+from rlexp.algos.slac.networks import LatentCritic, SequenceActor, StackActor, at
 from rlexp.algos.slac.policies import SLACPolicy
-from rlexp.buffers.windows import Windows
-from rlexp.errors import UsageError
-from rlexp.losses.slac import elbo_loss, gaussian_divergence, gaussian_log_density, han_loss
-from rlexp.losses.soft import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
-from rlexp.networks.latent import Beliefs, LatentModel
+from rlexp.algos.slac.spec import SLACConfig
+from rlexp.buffers.sequence_replay import SequenceBatch
+from rlexp.losses.distributions import gaussian_kl, gaussian_log_prob
+from rlexp.losses.sac import actor_loss, critic_loss, soft_targets, soft_values, squashed_gaussian
+from rlexp.losses.slac import elbo_loss, han_loss
+from rlexp.networks.latent import LatentModel, LatentPosterior
 from rlexp.networks.two_branch import frozen
 
-_CHOICES = {
-    "variant": ("elbo", "han", "lee"),
-    "rl_positions": ("last", "all"),
-    "actor_kind": ("stack", "lstm"),
-    "actor_history": ("obs", "obs_act"),
-    "pad": ("zero", "repeat"),
-    "critic_kind": ("v", "q_target"),
-    "critic_input": ("z2", "z"),
-}
 _LEE_STD = math.sqrt(0.1)
 
 
@@ -68,27 +59,28 @@ class SLAC(MemorySAC):
     :param learning_rate: of actor, critics and entropy coefficient; the model's is in ``policy_kwargs``
     :param buffer_size: steps remembered, of all environments together
     :param learning_starts: steps at random before the first update
-    :param pretraining: steps on the model alone before the first update of actor and critics
+    :param pretrain_updates: steps on the model alone before the first update of actor and critics
     :param divergence_warmup: steps on the model until the divergence weighs as much as the bound says; it begins at 0
     :param standardize: the model sees observations and rewards in units of the spread that they have before the first
         update; else a large one is taken for noise, since its learned deviation grows faster than what explains it
     :param batch_size: windows per update
-    :param length: steps of a window
+    :param sequence_length: steps of a window
     :param actor_burn_in: steps before the window that a recurrent actor sees, too
     :param variant: the model's objective. ``"elbo"``: the evidence lower bound; ``"han"``: of Han et al.'s code, each
         part by its size, decoders fed with z¹ of the prior; ``"lee"``: of Lee et al.'s, the bound with a fixed standard
         deviation of what is seen, and no reward that ends an episode
     :param rl_positions: where actor and critics learn: at the ``"last"`` step of a window (Lee) or at ``"all"`` (Han)
     :param tau: the share of the critics that the targets take over at an update
-    :param max_grad_norm: longer gradients of model, actor and critics are cut to it; infinity: none are
+    :param max_grad_norm: longer gradients of model, actor and critics are cut to it; None: none are
     :param policy_kwargs: see :class:`SLACPolicy`
     :param sac: every other word of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and gSDE
     :raises UsageError: when a setting or a space cannot work
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": SLACPolicy}
+    config = SLACConfig
     policy: SLACPolicy
-    actor: StackActor | WindowActor  # type: ignore[assignment]
+    actor: StackActor | SequenceActor  # type: ignore[assignment]
     critic: LatentCritic  # type: ignore[assignment]
     latent: LatentModel
 
@@ -99,30 +91,26 @@ class SLAC(MemorySAC):
         learning_rate: float | Schedule = 3e-4,
         buffer_size: int = 1_000_000,
         learning_starts: int = 1000,
-        pretraining: int = 5000,
+        pretrain_updates: int = 5000,
         divergence_warmup: int = 1000,
         standardize: bool = True,
         batch_size: int = 64,
-        length: int = 8,
+        sequence_length: int = 8,
         actor_burn_in: int = 40,
         variant: str = "elbo",
         rl_positions: str = "last",
         tau: float = 0.005,
-        max_grad_norm: float = np.inf,
+        max_grad_norm: float | None = None,
         policy_kwargs: dict[str, Any] | None = None,
         **sac: Any,
     ) -> None:
-        words = {**(policy_kwargs or {}), "length": length}
-        for word, allowed in _CHOICES.items():
-            given = {"variant": variant, "rl_positions": rl_positions, **words}.get(word, allowed[0])
-            if given not in allowed:
-                raise UsageError(f"{word}: '{given}' given, allowed are {', '.join(allowed)}")
+        words = {**(policy_kwargs or {}), "sequence_length": sequence_length}
         if variant == "lee":
             words["observation_std"] = _LEE_STD
-        self.pretraining = pretraining
+        self.pretrain_updates = pretrain_updates
         self.divergence_warmup = divergence_warmup
         self.standardize = standardize
-        self.length = length
+        self.sequence_length = sequence_length
         self.actor_burn_in = actor_burn_in
         self.variant = variant
         self.rl_positions = rl_positions
@@ -140,8 +128,8 @@ class SLAC(MemorySAC):
             max_grad_norm=max_grad_norm,
             policy_kwargs=words,
             replay_buffer_kwargs={
-                "length": length,
-                "burn_in": actor_burn_in if recurrent else length - 1,
+                "length": sequence_length,
+                "burn_in": actor_burn_in if recurrent else sequence_length - 1,
                 "anchor": "last" if rl_positions == "last" else "any",
             },
             **sac,
@@ -166,8 +154,8 @@ class SLAC(MemorySAC):
         for _ in range(gradient_steps):
             batch = self._draw(batch_size)
             window = self._window(batch)
-            model_loss, beliefs = self._train_model(window)
-            latents = (beliefs.z if self.policy.both_levels else beliefs.z2).detach()
+            model_loss, inferred = self._train_model(window)
+            latents = (inferred.z if self.policy.both_levels else inferred.z2).detach()
             ent_coef = self._ent_coef()
             rl = self.rl_batch(batch, window, latents)
             self._learn_ent_coef(rl.log_probs, rl.mask)
@@ -205,7 +193,7 @@ class SLAC(MemorySAC):
         return rollout
 
     def _pretrain_model(self, callback: BaseCallback | None) -> None:
-        pretrain(self.pretraining, lambda: self._model_updates, self._pretrain, callback)
+        pretrain(self.pretrain_updates, lambda: self._model_updates, self._pretrain, callback)
 
     def _pretrain(self, updates: int) -> None:
         self.policy.set_training_mode(True)
@@ -215,22 +203,22 @@ class SLAC(MemorySAC):
             loss, _ = self._train_model(self._window(self._draw(self.batch_size)))
             self.logger.record_mean("train/pretraining_loss", loss.item())
 
-    def _draw(self, batch_size: int) -> Windows:
-        return self.replay_buffer.windows(batch_size, env=self._vec_normalize_env)
+    def _draw(self, batch_size: int) -> SequenceBatch:
+        return self.replay_buffer.sample_sequences(batch_size, env=self._vec_normalize_env)
 
-    def _window(self, batch: Windows) -> Windows:
+    def _window(self, batch: SequenceBatch) -> SequenceBatch:
         """Return the steps to learn from alone, what went before them left out."""
         if not self.replay_buffer.burn_in:
             return batch
-        places = batch.before + th.arange(self.length + 1, device=batch.before.device).unsqueeze(1)
+        places = batch.burn_in + th.arange(self.sequence_length + 1, device=batch.burn_in.device).unsqueeze(1)
         inside = places[:-1]
-        return Windows(
+        return SequenceBatch(
             observations=at(batch.observations, places),
             previous_actions=at(batch.previous_actions, places),
             rewards=at(batch.rewards, inside),
             terminals=at(batch.terminals, inside),
             mask=at(batch.mask, inside),
-            before=th.zeros_like(batch.before),
+            burn_in=th.zeros_like(batch.burn_in),
             lengths=batch.lengths,
         )
 
@@ -238,51 +226,57 @@ class SLAC(MemorySAC):
         """Tell the model the spread of what has been collected so far."""
         windows = self._draw(max(self.learning_starts, 1000))
         there = windows.mask.bool()
-        self.latent.measure(windows.observations[:-1][there], windows.rewards[there].unsqueeze(-1))
+        self.latent.fit_normalizer(windows.observations[:-1][there], windows.rewards[there].unsqueeze(-1))
 
-    def _train_model(self, window: Windows) -> tuple[th.Tensor, Beliefs]:
+    def _train_model(self, window: SequenceBatch) -> tuple[th.Tensor, LatentPosterior]:
         weight = min(1.0, self._model_updates / max(1, self.divergence_warmup))
-        loss, beliefs = self.model_loss(window, weight)
+        loss, inferred = self.model_loss(window, weight)
         self._model_updates += 1
         self._descend(self.latent, loss)
-        return loss, beliefs
+        return loss, inferred
 
-    def model_loss(self, window: Windows, divergence_weight: float = 1.0) -> tuple[th.Tensor, Beliefs]:
+    def model_loss(
+        self, window: SequenceBatch, divergence_weight: float = 1.0
+    ) -> tuple[th.Tensor, LatentPosterior]:
         """Return the latent model's loss and what it took the windows to be.
 
         :param window: windows without burn-in
         :param divergence_weight: 1: the objective proper
         """
-        observations, rewards = self.latent.in_units(window.observations, window.rewards.unsqueeze(-1))
-        beliefs = self.latent.infer(observations, window.actions)
-        z = beliefs.z
+        observations, rewards = self.latent.normalize(window.observations, window.rewards.unsqueeze(-1))
+        inferred = self.latent.infer(observations, window.actions)
+        z = inferred.z
         if self.variant == "han":  # decoders see z¹ as it was to be expected
-            mean, std = beliefs.prior
-            z = th.cat([mean + std * th.randn_like(mean), beliefs.z2], dim=-1)
-        divergence = gaussian_divergence(*beliefs.posterior, *beliefs.prior).sum(dim=-1)
-        observation_log = gaussian_log_density(observations, *self.latent.observation(z))
-        reward_log = gaussian_log_density(rewards, *self.latent.decode_rewards(z, window.actions))
+            mean, std = inferred.prior
+            z = th.cat([mean + std * th.randn_like(mean), inferred.z2], dim=-1)
+        divergence = gaussian_kl(*inferred.posterior, *inferred.prior)
+        observation_log = gaussian_log_prob(observations, *self.latent.observation(z))
+        reward_log = gaussian_log_prob(rewards, *self.latent.decode_rewards(z, window.actions))
         done = window.mask
         seen = th.cat([th.ones_like(done[:1]), done])
         if self.variant == "lee":
             done = done * (1 - window.terminals)
         parts = (observation_log, reward_log, divergence, seen, done)
         if self.variant == "han":
-            return han_loss(*parts, self.policy.observation_dim, self.latent.z1_dim), beliefs
-        return elbo_loss(*parts, divergence_weight), beliefs
+            return han_loss(*parts, self.policy.observation_dim, self.latent.z1_dim), inferred
+        return elbo_loss(*parts, divergence_weight), inferred
 
-    def rl_batch(self, batch: Windows, window: Windows, latents: th.Tensor) -> RLBatch:
+    def rl_batch(self, batch: SequenceBatch, window: SequenceBatch, latents: th.Tensor) -> RLBatch:
         """Return what actor and critics learn from, with the actor's actions drawn.
 
         :param batch: windows with what went before them
         :param window: without
-        :param latents: what critics see of the latent states, ``(length + 1, n, ...)``
+        :param latents: what critics see of the latent states, ``(sequence_length + 1, n, ...)``
         """
         mask: th.Tensor | None
         if self.rl_positions == "last":
             here, mask = (window.lengths - 1).unsqueeze(0), None
         else:
-            here = th.arange(self.length, device=latents.device).unsqueeze(1).expand(-1, len(window.lengths))
+            here = (
+                th.arange(self.sequence_length, device=latents.device)
+                .unsqueeze(1)
+                .expand(-1, len(window.lengths))
+            )
             mask = window.mask
         # With a state value the actions after the next observation are not needed.
         places = here if self.critic.value is not None else th.cat([here, here + 1])
@@ -332,10 +326,10 @@ class SLAC(MemorySAC):
             action_values = self.critic(rl.latents, rl.drawn)
         return actor_loss(action_values, rl.log_probs, ent_coef, rl.mask)
 
-    def _heads(self, batch: Windows, places: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+    def _heads(self, batch: SequenceBatch, places: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
         """Return mean and ``log σ`` in some places of the windows, ``(K, n, action_dim)`` each."""
-        there = batch.before + places
-        if isinstance(self.actor, WindowActor):
+        there = batch.burn_in + places
+        if isinstance(self.actor, SequenceActor):
             mean, log_std = self.actor.over(batch)
             return at(mean, there), at(log_std, there)
         heads: tuple[th.Tensor, th.Tensor] = self.actor(at(self.actor.stack(batch), there))

@@ -19,9 +19,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
-from rlexp.algos.base import ValidatedAlgorithm, require_discrete_vectors
+from rlexp.algos.common.base import ValidatedAlgorithm, require_discrete_vectors
 from rlexp.algos.tam.policies import MaskedPolicy
 from rlexp.algos.tam.replay import TransitionReplay
+from rlexp.algos.tam.spec import TAMConfig
 from rlexp.losses.loops import stays
 from rlexp.losses.tam import user_model_loss
 
@@ -41,13 +42,14 @@ class TAM(ValidatedAlgorithm, PPO):
     :param user_model_learning_rate: of its own Adam
     :param user_model_updates: its gradient steps after each of PPO's rollouts
     :param user_model_batch_size: transitions per gradient step
-    :param replay_size: transitions kept to learn from
+    :param buffer_size: transitions kept to learn from
     :param max_grad_norm: as in PPO; None: gradients are not clipped
     :param ppo: every other word of PPO's constructor
     :raises UsageError: when actions are not discrete or observations are not one vector
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": MaskedPolicy}
+    config = TAMConfig
     policy: MaskedPolicy
 
     def __init__(
@@ -63,7 +65,7 @@ class TAM(ValidatedAlgorithm, PPO):
         user_model_learning_rate: float = 1e-3,
         user_model_updates: int = 40,
         user_model_batch_size: int = 64,
-        replay_size: int = 5000,
+        buffer_size: int = 5000,
         max_grad_norm: float | None = None,
         **ppo: Any,
     ) -> None:
@@ -72,7 +74,7 @@ class TAM(ValidatedAlgorithm, PPO):
         self.user_model_learning_rate = user_model_learning_rate
         self.user_model_updates = user_model_updates
         self.user_model_batch_size = user_model_batch_size
-        self.replay_size = replay_size
+        self.buffer_size = buffer_size
         self._truncated: list[list[bool]] = []
         ppo["max_grad_norm"] = math.inf if max_grad_norm is None else max_grad_norm
         ppo["policy_kwargs"] = {
@@ -90,7 +92,7 @@ class TAM(ValidatedAlgorithm, PPO):
         self.user_model_optimizer = th.optim.Adam(
             user_model.parameters(), lr=self.user_model_learning_rate, fused=True
         )
-        self.replay = TransitionReplay(self.replay_size, self.policy.features_dim)
+        self.replay = TransitionReplay(self.buffer_size, self.policy.features_dim)
 
     def collect_rollouts(self, *args: Any, **words: Any) -> bool:
         """Collect a rollout; what a callback stopped before its end is forgotten, as the rollout buffer forgets it."""

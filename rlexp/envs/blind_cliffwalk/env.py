@@ -50,8 +50,3 @@ class BlindCliffwalkEnv(gymnasium.Env[State, np.int64]):
     def _observe(self) -> State:
         observation: State = np.eye(self.n_states, dtype=np.float32)[self._state]
         return observation
-
-
-def make(**options: Any) -> gymnasium.Env[Any, Any]:
-    """Build the task; options are the arguments of :class:`BlindCliffwalkEnv`."""
-    return BlindCliffwalkEnv(**options)

@@ -4,12 +4,13 @@ The case study of Biemann et al. 2021 (doi 10.1145/3486611.3488730) on the two-z
 (arXiv:1808.10427). One room per file::
 
     packages  fetch                   what comes from outside, and how it is had
-    weather  model                    years of weather; the building, and what is changed in it
-    worker  engine                    the EnergyPlus engine in a process of its own, stepped over two pipes
+    weather  building_model           years of weather; the building, and what is changed in it
+    engine_process  engine            the EnergyPlus engine in a process of its own, stepped over two pipes
     psychrometrics  plant  constants  the surrogate's physics, compiled, and its identified constants
     surrogate                         the same year without the engine
     task                              rewards, scalings, bounds, calendar
     controllers                       reference controllers
-    env                               the task as a gymnasium environment
-    identify  fidelity                how the constants were found; how close all this comes to the reference
+    env  months                       the task as a gymnasium environment; what of every month is recorded
+
+How the constants were found and how close all this comes to the reference: :mod:`rlexp.studies`.
 """

@@ -1,4 +1,4 @@
-"""The surrogate's constants, found by ``python -m rlexp.envs.datacenter.identify``; SI units, powers in watts."""
+"""The surrogate's constants, found by ``python -m rlexp.studies.plant_identification``; SI units, powers in watts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rlexp.envs.datacenter import model
+from rlexp.envs.datacenter import building_model
 from rlexp.envs.datacenter.packages import require_engine
 from rlexp.envs.datacenter.weather import Floats, Weather, write
 
@@ -144,7 +144,7 @@ class Engine:
         lock = self._lock = (folder / _LOCK).open("w")
         fcntl.flock(lock, fcntl.LOCK_EX)
         building = folder / "building.epJSON"
-        building.write_text(json.dumps(model.building()), encoding="utf-8")
+        building.write_text(json.dumps(building_model.building()), encoding="utf-8")
         epw = weather.path
         if epw is None:
             epw = folder / "weather.epw"
@@ -162,7 +162,7 @@ class Engine:
             "model": str(building),
             "weather": str(epw),
         }
-        worker = Path(__file__).with_name("worker.py")
+        worker = Path(__file__).with_name("engine_process.py")
         self._pipes = [values_out, actions_in]
         try:
             self._process = subprocess.Popen(
@@ -222,10 +222,10 @@ class Engine:
         self.close()
         return EngineError(f"the engine {how} {where}" + (f": {said}" if said else ""))
 
-    def _complaints(self, words: Sequence[str]) -> str:
+    def _complaints(self, markers: Sequence[str]) -> str:
         """Return what the engine itself said was wrong, in one line.
 
-        :param words: what marks such lines; some severe ones mean nothing under unusual actions
+        :param markers: what marks such lines; some severe ones mean nothing under unusual actions
         """
         texts = []
         for file in (self._errors, self._said):
@@ -233,7 +233,7 @@ class Engine:
                 file.seek(0)
                 texts.append(file.read())
         lines = "\n".join(texts).splitlines()
-        found = [line.split(word, 1)[1].strip() for line in lines for word in words if word in line]
+        found = [line.split(marker, 1)[1].strip() for line in lines for marker in markers if marker in line]
         if found:  # the last ones are what ended it
             return " / ".join(found[-3:])
         spoken = [line.strip() for line in texts[-1].splitlines() if line.strip()]

@@ -13,6 +13,7 @@ from gymnasium import spaces
 
 from rlexp.envs.datacenter import task
 from rlexp.envs.datacenter.controllers import REFERENCES, Reference
+from rlexp.envs.datacenter.packages import require_engine
 from rlexp.envs.datacenter.weather import Floats, Weather, load, perturbed
 from rlexp.errors import did_you_mean
 
@@ -79,6 +80,8 @@ class DataCenterEnv(gymnasium.Env[Observation, Action]):
                 raise ValueError(
                     f"{key}: '{value}' given, allowed are {', '.join(allowed)}{did_you_mean(str(value), allowed)}"
                 )
+        if backend == "engine":
+            require_engine()
         if not 1 <= days <= task.DAYS:
             raise ValueError(f"days: {days} given, must be at least 1 and at most {task.DAYS}")
         if weather_noise < 0:
@@ -211,11 +214,6 @@ class DataCenterEnv(gymnasium.Env[Observation, Action]):
         if over:
             info |= _means(self._sums.sum(axis=0), self._step)
         return info
-
-
-def make(**options: Any) -> gymnasium.Env[Any, Any]:
-    """Build the task; options are the arguments of :class:`DataCenterEnv`."""
-    return DataCenterEnv(**options)
 
 
 def _backend(name: str, timeout_s: float) -> Backend:

@@ -1,7 +1,7 @@
 """``python -m rlexp.envs.datacenter.fetch``: install the package whose building model and weather files are read.
 
 It cannot be an ordinary dependency: only its data files are wanted, none of what it depends on, and newer versions of
-pip refuse its metadata even when nothing of that is to be installed. Where pip refuses, uv does it.
+pip reject its metadata even when nothing of that is to be installed. Where pip fails, uv does it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ REQUIREMENT = "sinergym==3.5.1"
 _PACKAGE = "sinergym"
 
 
-def _run(*words: str, **environment: str) -> str | None:
+def _run(*command: str, **environment: str) -> str | None:
     """Run a command; return what went wrong, None when nothing did."""
     done = subprocess.run(
-        words, env={**os.environ, **environment}, check=False, capture_output=True, text=True
+        command, env={**os.environ, **environment}, check=False, capture_output=True, text=True
     )
     return (
-        f"{Path(words[0]).name} {words[3]}: {_last(done.stderr or done.stdout)}" if done.returncode else None
+        f"{Path(command[0]).name} {command[3]}: {_last(done.stderr or done.stdout)}"
+        if done.returncode
+        else None
     )
 
 
@@ -32,15 +34,19 @@ def _last(text: str) -> str:
 
 
 def _index() -> dict[str, str]:
-    """Return the package indexes of pip's configuration in uv's words; uv does not read it."""
+    """Return the package indexes of pip's configuration as uv's environment variables; uv does not read it."""
     asked = subprocess.run(
         [sys.executable, "-P", "-m", "pip", "config", "list"], check=False, capture_output=True, text=True
     )
-    words = {"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS"}
+    variables = {
+        "index-url": "UV_DEFAULT_INDEX",
+        "extra-index-url": "UV_INDEX",
+        "find-links": "UV_FIND_LINKS",
+    }
     found: dict[str, str] = {}
     for line in asked.stdout.splitlines():
         key, _, value = line.partition("=")
-        name = words.get(key.rpartition(".")[2])
+        name = variables.get(key.rpartition(".")[2])
         if name is not None:
             found.setdefault(name, value.strip("'\""))
     return {key: value for key, value in found.items() if key not in os.environ}
@@ -54,8 +60,8 @@ def main() -> int:
     if find_spec(_PACKAGE) is not None:
         return 0
     pip = (sys.executable, "-P", "-m", "pip", "--quiet", "--disable-pip-version-check")
-    refused = _run(*pip, "install", "--no-deps", REQUIREMENT)
-    if refused is None:
+    failure = _run(*pip, "install", "--no-deps", REQUIREMENT)
+    if failure is None:
         return 0
     failed = None if find_spec("uv") is not None else _run(*pip, "install", "uv")
     if failed is None:
@@ -75,7 +81,7 @@ def main() -> int:
     if failed is None:
         return 0
     print(
-        f"{refused}\n{failed}\nenv=datacenter needs the data files of {REQUIREMENT}; install it without its "
+        f"{failure}\n{failed}\nenv=datacenter needs the data files of {REQUIREMENT}; install it without its "
         f"dependencies: pip install --no-deps {REQUIREMENT}, or uv pip install --no-deps {REQUIREMENT}",
         file=sys.stderr,
     )

@@ -9,15 +9,15 @@ from rlexp.errors import UsageError
 
 ENGINE, MODELS = "pyenergyplus", "sinergym"
 HOW = {
-    ENGINE: "pip install pyenergyplus-lbnl (Linux on x86-64 only; elsewhere env.backend=surrogate runs)",
-    MODELS: "python -m rlexp.envs.datacenter.fetch brings it (its data files are read, it is never imported)",
+    ENGINE: "pip install 'rlexp[energy]' (Linux on x86-64 only; elsewhere env.backend=surrogate runs)",
+    MODELS: "python -m rlexp.envs.datacenter.fetch installs it (its data files are read, it is never imported)",
 }
 
 
 def data_folder(package: str) -> Path:
     """Return the ``data`` folder of an installed package without importing it.
 
-    :raises UsageError: when it is not installed, saying what brings it
+    :raises UsageError: when it is not installed, saying how to install it
     """
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
@@ -26,11 +26,11 @@ def data_folder(package: str) -> Path:
 
 
 def require_engine() -> None:
-    """Refuse to go on without the engine and its building.
+    """Validate that the engine and its building model are installed.
 
-    :raises UsageError: saying what brings what is missing
+    :raises UsageError: saying how to install what is missing
     """
     if find_spec(ENGINE) is None:
-        raise UsageError(f"backend: the engine is not installed; {HOW[ENGINE]}")
+        raise UsageError(f"backend: {ENGINE} is not installed; {HOW[ENGINE]}")
     if find_spec(MODELS) is None:
         raise UsageError(f"backend: the engine's building model is not installed; {HOW[MODELS]}")

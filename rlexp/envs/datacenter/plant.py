@@ -2,8 +2,8 @@
 
 West and east are alike in everything but the last stage of cooling: a DX coil with its own compressor in the west,
 chilled water from an electric chiller with a cooling tower in the east. What is written in the building model is taken
-from there; what the engine sizes or computes by finite volumes is identified (:mod:`rlexp.envs.datacenter.identify`),
-see :mod:`rlexp.envs.datacenter.constants` for the order of the constants.
+from there; what the engine sizes or computes by finite volumes is identified
+(:mod:`rlexp.studies.plant_identification`), see :mod:`rlexp.envs.datacenter.constants` for the order of the constants.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The year without the engine: :mod:`rlexp.envs.datacenter.plant` behind the engine's own words."""
+"""The year without the engine: :mod:`rlexp.envs.datacenter.plant` behind the engine's interface."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _START = np.array([23.0, 23.0, 23.0, 15.0, 0.005, 12.3])
 
 
 class Surrogate:
-    """Steps the identified model through a year; see :class:`rlexp.envs.datacenter.engine.Engine` for the words."""
+    """Steps the identified model through a year; with the methods of :class:`rlexp.envs.datacenter.engine.Engine`."""
 
     name = "surrogate"
 

@@ -69,8 +69,8 @@ def reward(west: float, east: float, power: float) -> float:
     ``R_W + R_E - lambda_P (P_it + P_hvac)`` with
     ``R_i = exp(-lambda_1 (T_i - 23.5)^2) - lambda_2 ([23 - T_i]+ + [T_i - 24]+)``; Biemann et al. 2021, section 3.
 
-    :param west: zone temperature in degrees Celsius
-    :param east: likewise
+    :param west: temperature of the west zone in degrees Celsius
+    :param east: temperature of the east zone in degrees Celsius
     :param power: servers, lights and cooling together, in watts
     """
     return zone_reward(west) + zone_reward(east) - POWER_PRICE * power

@@ -46,7 +46,7 @@ FILES: dict[str, tuple[str, str]] = {
     "sterling": (ENGINE, "USA_VA_Sterling-Washington.Dulles.Intl.AP.724030_TMY3.epw"),
     "tampa": (ENGINE, "USA_FL_Tampa.Intl.AP.722110_TMY3.epw"),
 }
-"""File of every named weather and the package that brings it."""
+"""File of every named weather and the package that contains it."""
 
 HOURS = 8760
 _HEADER_LINES = 8
@@ -82,12 +82,12 @@ class Weather:
 def locate(name: str) -> Path:
     """Return the file of a named weather, or of an EPW file's own path.
 
-    :raises UsageError: when there is no such weather or the package that brings it is not installed
+    :raises UsageError: when there is no such weather or the package that contains it is not installed
     """
     if name in FILES:
         package, file = FILES[name]
         if find_spec(package) is None:
-            others = [other for other, (brings, _) in FILES.items() if find_spec(brings) is not None]
+            others = [other for other, (package, _) in FILES.items() if find_spec(package) is not None]
             raise UsageError(
                 f"weather: '{name}' comes with {package}, which is not installed; {HOW[package]}; "
                 f"at hand are {', '.join(sorted(others)) or 'none'}, and any .epw file"

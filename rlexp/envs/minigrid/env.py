@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
@@ -17,6 +16,7 @@ from gymnasium import spaces
 from rlexp.envs.minigrid.missions import WORDS, encode
 from rlexp.envs.minigrid.view import image
 from rlexp.errors import UsageError, did_you_mean
+from rlexp.system.extras import require
 
 Observation = dict[str, npt.NDArray[np.uint8]]
 
@@ -53,7 +53,7 @@ class GridEnv(gymnasium.Env[Observation, np.int64]):
             parts["mission"] = spaces.Box(0, len(WORDS), (mission_length,), np.uint8)
         self.observation_space = spaces.Dict(parts)  # type: ignore[assignment]
         self._bot: Any = None
-        self._bot_knows = -1  # the step up to which the bot has been told what was done
+        self._bot_knows = -1  # the step up to which the bot knows what was done
         self._steps = 0
         self._last_action: int | None = None
 
@@ -136,8 +136,7 @@ def make(id: str, **options: Any) -> gymnasium.Env[Any, Any]:
     :param options: the other arguments of :class:`GridEnv`
     :raises UsageError: when there is no such task, it cannot be built or its missions do not fit
     """
-    if find_spec("minigrid") is None:
-        raise UsageError("env=minigrid: the tasks are not installed; pip install minigrid")
+    require("minigrid", "minigrid", "env=minigrid")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import minigrid  # noqa: F401  (registers its tasks)
 

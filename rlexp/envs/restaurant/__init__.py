@@ -6,10 +6,12 @@ channel with DSTC 2 statistics, the focus belief tracker (Henderson et al. 2014)
 One room per file::
 
     acts  domain  goals                       what is said, known and wanted
-    user  user_check  user_goal_change        the simulated user; user_parameters holds its habits
-    errors  confusion                         the channel
+    user  user_check  user_goal_change        the simulated user; user_state and user_parameters hold what it is
+    channel  confusion                        the channel
     understanding  tracker  layout            the belief state and the vector that shows it
     summary  system_acts  handcrafted         the system's actions, masks, and a policy written by hand
-    success  env  transcript  arguments       the task as a gymnasium environment
-    fidelity                                  how close all this comes to the reference
+    success  env  transcript  checks          the task as a gymnasium environment; factory wraps it for runs
+    data                                      the shipped, invented venues
+
+How close all this comes to the reference is measured in :mod:`rlexp.studies.dialogue_fidelity`.
 """

@@ -1,4 +1,4 @@
-"""Dialogue acts, the words that system, user, error model and tracker exchange.
+"""Dialogue acts, which system, user, error model and tracker exchange.
 
 An act is a type and an ordered list of items ``(slot, operator, value)``. The slot may be missing (a bare
 "I do not mind"), and so may the value (a question about the phone number). Written out they look like
@@ -14,7 +14,7 @@ Item = tuple[str | None, str, str | None]
 """(slot or None, "=" or "!=", value or None)."""
 
 DONTCARE = "dontcare"
-"""The value of a slot that the user has no wish about."""
+"""The value of a slot that the user has no constraint on."""
 NO_VENUE = "none"
 """The value of ``name`` in an act that says that no venue matches."""
 NOT_AVAILABLE = "not available"

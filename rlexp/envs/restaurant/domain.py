@@ -16,7 +16,7 @@ from urllib.parse import quote
 from rlexp.envs.restaurant.acts import DONTCARE, NOT_AVAILABLE
 
 SLOTS = ("area", "food", "pricerange")
-"""The slots a user has wishes about, in the order in which every rule visits them."""
+"""The slots that a user has constraints on, in the order in which every rule visits them."""
 METHODS = ("none", "byconstraints", "byname", "finished", "byalternatives", "restart")
 DISCOURSE_ACTS = ("ack", "hello", "none", "repeat", "silence", "thankyou")
 _KEYS = ("type", "requestable", "discourseAct", "method", "system_requestable", "informable")
@@ -81,8 +81,8 @@ class Domain:
         """The venues for the accepted values of the three slots; answers are cached.
 
         :param area: the accepted value, ``"dontcare"``, or None where nothing has been accepted
-        :param food: likewise
-        :param pricerange: likewise
+        :param food: the same for the kind of food
+        :param pricerange: the same for the price range
         """
         key = (area, food, pricerange)
         answer = self._queries.get(key)

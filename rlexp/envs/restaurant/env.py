@@ -14,11 +14,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from rlexp.envs.restaurant import arguments
+from rlexp.envs.restaurant import checks
 from rlexp.envs.restaurant.acts import SYSTEM_ACT_TYPES, DialogueAct
+from rlexp.envs.restaurant.channel import ErrorModel
 from rlexp.envs.restaurant.confusion import confusion_tables
 from rlexp.envs.restaurant.domain import load_domain
-from rlexp.envs.restaurant.errors import ErrorModel
 from rlexp.envs.restaurant.goals import Goal, possible_goals
 from rlexp.envs.restaurant.handcrafted import handcrafted_act
 from rlexp.envs.restaurant.layout import layout_of
@@ -72,7 +72,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
     :raises ValueError: for an argument that is not allowed, or a file that cannot be read or does not fit
     """
 
-    metadata = {"render_modes": list(arguments.RENDER_MODES)}  # noqa: RUF012
+    metadata = {"render_modes": list(checks.RENDER_MODES)}  # noqa: RUF012
     action_names = ACTIONS
     """Names of the actions in the order of their numbers."""
     controllers = ("handcrafted", "random", "uniform")
@@ -97,21 +97,19 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
         confusion_seed: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.error_rate = arguments.check_number("error_rate", error_rate, 0.0, 1.0)
-        self.error_model, self.n_best = arguments.check_channel(error_model, n_best)
-        self.user = arguments.check_user(user)
-        self.patience = arguments.check_patience(patience)
-        self.max_turns = arguments.check_integer("max_turns", max_turns, 1)
-        self.masks = arguments.check_flag("masks", masks)
-        self.disabled_actions = arguments.check_disabled_actions(disabled_actions)
-        self.end_on_user_bye = arguments.check_flag("end_on_user_bye", end_on_user_bye)
-        self.max_turns_is_truncation = arguments.check_flag(
-            "max_turns_is_truncation", max_turns_is_truncation
-        )
-        self.success_reward = arguments.check_number("success_reward", success_reward, 0.0, 1e9)
-        self.confusion_seed = arguments.check_confusion_seed(confusion_seed)
+        self.error_rate = checks.check_number("error_rate", error_rate, 0.0, 1.0)
+        self.error_model, self.n_best = checks.check_channel(error_model, n_best)
+        self.user = checks.check_user(user)
+        self.patience = checks.check_patience(patience)
+        self.max_turns = checks.check_integer("max_turns", max_turns, 1)
+        self.masks = checks.check_flag("masks", masks)
+        self.disabled_actions = checks.check_disabled_actions(disabled_actions)
+        self.end_on_user_bye = checks.check_flag("end_on_user_bye", end_on_user_bye)
+        self.max_turns_is_truncation = checks.check_flag("max_turns_is_truncation", max_turns_is_truncation)
+        self.success_reward = checks.check_number("success_reward", success_reward, 0.0, 1e9)
+        self.confusion_seed = checks.check_confusion_seed(confusion_seed)
         """Seed of the confusion tables in use; None until the first dialogue has begun."""
-        self.render_mode = arguments.check_render_mode(render_mode)
+        self.render_mode = checks.check_render_mode(render_mode)
 
         self.domain = load_domain(database, ontology)
         possible_goals(self.domain)
@@ -132,7 +130,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin a dialogue: the system says hello and hears the user's first act.
+        """Begin a dialogue: the system says hello and receives the user's first act.
 
         :param seed: seed of ``np_random``, or None to go on with it
         :param options: none are known
@@ -165,7 +163,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
         return self.tracker.vector(), {}
 
     def step(self, action: Action) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Let the system act and hear the user's answer.
+        """Let the system act and receive the user's answer.
 
         A masked or disabled action is executed like any other.
 
@@ -259,7 +257,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
     def _hear(self) -> None:
         """Put the user's act through the channel and take in what arrives."""
-        self.hypotheses: list[Hypothesis] = self.channel.hear(self.user_act, self._random)
+        self.hypotheses: list[Hypothesis] = self.channel.transmit(self.user_act, self._random)
         self.tracker.update(self.system_act, self.hypotheses)
         if self.masks:
             self._masks.observe(self.tracker)

@@ -38,7 +38,7 @@ def possible_goals(domain: Domain) -> tuple[tuple[str, str, str], ...]:
 
 
 class Goal:
-    """A user's wishes (constraints) and questions (requests), as they stand at this moment.
+    """A user's constraints and requests, as they stand at this moment.
 
     :param constraints: wanted value of every slot, ``dontcare`` where anything will do
     :param requests: slots to be asked, in order, each with the answer or None; ``name`` comes first
@@ -54,7 +54,7 @@ class Goal:
         self.name_not: list[str] = []
         """Venues that the user does not want again."""
         self.used_values = {slot: [value] for slot, value in constraints.items()}
-        """Values wished for so far; a changed wish is always a new one."""
+        """Values wanted so far; a changed constraint never returns to one of them."""
 
     @property
     def venue(self) -> str | None:

@@ -10,7 +10,7 @@ from rlexp.envs.restaurant.domain import Domain
 COUNT_GROUPS = 5
 """The vector describes the venues left by the 1, 2, ... 5 surest values."""
 COUNT_BITS = 5
-"""none, one, 2 to 4, more than 4, can be told apart."""
+"""none, one, 2 to 4, more than 4, can be distinguished."""
 
 
 class Layout:

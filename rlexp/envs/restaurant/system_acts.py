@@ -9,7 +9,7 @@ from rlexp.envs.restaurant.domain import SLOTS, Domain, Query
 from rlexp.envs.restaurant.tracker import FocusTracker
 
 MAX_INFORM_SLOTS = 5
-"""At most so many slots are told in one act, the name not counted."""
+"""At most so many slots are in one act, the name not counted."""
 
 
 def accepted_query(tracker: FocusTracker) -> Query:
@@ -95,9 +95,9 @@ def alternatives(tracker: FocusTracker, random: Random) -> DialogueAct:
 
 def answer(tracker: FocusTracker, name: str | None, random: Random) -> DialogueAct | None:
     """Tell what has been asked about a venue, or one thing by chance if nothing has; who asks the name is
-    told no more.
+    not mentioned any more.
 
-    What the database does not know is told as it stands there ("not available").
+    What the database does not know is said as it stands there ("not available").
 
     :param tracker: belief state
     :param name: the venue

@@ -85,7 +85,7 @@ class FocusTracker:
         )
         self.beliefs = {belief.slot: belief for belief in self._slots}
         """Slot -> belief, for area, food, pricerange and name."""
-        self._wishes = tuple(self.beliefs[slot] for slot in SLOTS)
+        self._constraints = tuple(self.beliefs[slot] for slot in SLOTS)
         self._nothing_heard = layout.nothing_heard
         self._byname = domain.methods.index("byname")
         self._byconstraints = domain.methods.index("byconstraints")
@@ -250,9 +250,9 @@ class FocusTracker:
         self._buffer[layout.method : layout.counts] = array("f", shown)
 
     def _show_counts(self) -> None:
-        area, food, pricerange = self._wishes
+        area, food, pricerange = self._constraints
         self.accepted = (area.accepted, food.accepted, pricerange.accepted)
-        sure = [(belief.slot, belief.accepted) for belief in self._wishes if belief.accepted is not None]
+        sure = [(belief.slot, belief.accepted) for belief in self._constraints if belief.accepted is not None]
         if len(sure) > 1:
             sure.sort(key=lambda pair: -self.beliefs[pair[0]].p1)
         key = tuple(sure)

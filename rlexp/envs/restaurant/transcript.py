@@ -32,9 +32,11 @@ class Transcript:
 
         :param goal: what the user wants
         """
-        wishes = ", ".join(f"{slot_name(slot)} {_value(value)}" for slot, value in goal.constraints.items())
+        constraints = ", ".join(
+            f"{slot_name(slot)} {_value(value)}" for slot, value in goal.constraints.items()
+        )
         questions = ", ".join(slot_name(slot) for slot in goal.requests)
-        self._lines = [f"Goal     {wishes}; asks for {questions}"]
+        self._lines = [f"Goal     {constraints}; asks for {questions}"]
 
     def system(self, act: DialogueAct) -> None:
         """Add what the system says.
@@ -80,7 +82,7 @@ def _value(value: str | None) -> str:
     return "any" if value == DONTCARE else value or ""
 
 
-def _wish(item: Item) -> str:
+def _constraint(item: Item) -> str:
     slot, operator, value = item
     if slot == "type":
         return f"a {value}"
@@ -139,7 +141,7 @@ def user_sentence(act: DialogueAct) -> str:
     :param act: the act
     """
     kind, items = act
-    wishes = _list([_wish(item) for item in items if item[2] is not None])
+    constraints = _list([_constraint(item) for item in items if item[2] is not None])
     questions = _list([f"the {slot_name(slot)}" for slot, _, value in items if value is None])
     about = f" of {_list([value or '' for slot, _, value in items if slot == 'name' and value])}"
     if kind == "request":
@@ -161,8 +163,8 @@ def user_sentence(act: DialogueAct) -> str:
     beginning = beginnings.get(kind, kind)
     ending = "?" if kind == "confirm" else "."
     text = (
-        ", ".join(part for part in (beginning, wishes) if part)
+        ", ".join(part for part in (beginning, constraints) if part)
         if kind != "confirm"
-        else f"{beginning} {wishes}"
+        else f"{beginning} {constraints}"
     )
     return f"{text[:1].upper()}{text[1:]}{ending}"

@@ -5,13 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from rlexp.envs.restaurant.acts import DONTCARE, NO_VENUE, DialogueAct, Item, same_act
-from rlexp.envs.restaurant.domain import SLOTS, Domain
-from rlexp.envs.restaurant.goals import Goal, sample_goal
 from rlexp.envs.restaurant.user_check import check_implicitly
 from rlexp.envs.restaurant.user_goal_change import choose_among_listed, settle_or_change
-from rlexp.envs.restaurant.user_parameters import UserParameters, sample_parameters
+from rlexp.envs.restaurant.user_state import BYE, UserState
 
-BYE = DialogueAct("bye")
 NULL = DialogueAct("null")
 REQALTS = DialogueAct("reqalts")
 _THANKYOU = DialogueAct("thankyou")
@@ -25,44 +22,20 @@ _SAID_AS_IS = frozenset({"thankyou", "ack", "repeat", "deny", "confirm"})
 _COMBINING = frozenset({"inform", "affirm", "negate", "hello"})
 
 
-class SimulatedUser:
-    """One user, reused from dialogue to dialogue.
-
-    :param domain: the domain
-    :param user: parameter set, one of :data:`~rlexp.envs.restaurant.user_parameters.USERS`
-    :param patience: (lowest, highest + 1) of the patience drawn for each dialogue
-    """
-
-    goal: Goal
-    parameters: UserParameters
-    random: Random
-
-    def __init__(self, domain: Domain, user: str, patience: tuple[int, int]) -> None:
-        self.domain = domain
-        self.user = user
-        self.patience_range = patience
+class SimulatedUser(UserState):
+    """A user who answers system acts."""
 
     def start(self, random: Random) -> None:
-        """Begin a dialogue: draw goal, parameters and patience, and fill the agenda.
+        """Begin a dialogue.
 
         :param random: the dialogue's source of randomness, used until the next start
         """
-        self.random = random
-        self.goal = goal = sample_goal(self.domain, random)
-        self.parameters = sample_parameters(self.user, random)
-        low, high = self.patience_range
-        self.patience = self.initial_patience = low + int(random.random() * (high - low))
-        wishes = [DialogueAct("inform", ((slot, "=", goal.constraints[slot]),)) for slot in SLOTS]
-        random.shuffle(wishes)
-        # The end of the list is the top of the agenda; bye stays at the bottom, so the agenda never runs
-        # empty.
-        self.agenda = [BYE, *wishes, DialogueAct("inform", (("type", "=", self.domain.entity_type),))]
-        self.first_venue_offered = False
+        super().start(random)
         self._previous_system_act: DialogueAct | None = None
         self._last_act = NULL
 
     def turn(self, system_act: DialogueAct) -> DialogueAct:
-        """Hear a system act and answer it.
+        """Receive a system act and answer it.
 
         :param system_act: what the system says
         :return: what the user says; ``bye()`` when the user leaves
@@ -73,37 +46,32 @@ class SimulatedUser:
             self.patience -= 1
         if self.patience < 1:
             # Not even listened to: nothing that this act answers counts.
-            self.hang_up()
+            self.end_dialogue()
             return self.agenda.pop()
         if kind == "inform":
-            self._hear_inform(system_act)
+            self._receive_inform(system_act)
         elif kind == "request":
-            self._hear_request(system_act[1][0][0] or "")
+            self._receive_request(system_act[1][0][0] or "")
         elif kind == "confirm":
-            self._hear_confirm(system_act)
+            self._receive_confirm(system_act)
         elif kind == "select":
             slot = system_act[1][0][0] or ""
             self.agenda.append(DialogueAct("inform", ((slot, "=", self.goal.constraints[slot]),)))
         elif kind == "reqmore":
-            self._hear_reqmore()
+            self._receive_reqmore()
         elif kind == "hello":
             if self.random.random() < self.parameters.greeting:
                 self.agenda.append(_HELLO)
         elif kind == "bye":
-            self.hang_up()
+            self.end_dialogue()
         else:
             self.agenda.append(self._last_act)
         return self._respond(system_act)
 
-    def hang_up(self) -> None:
-        """Forget everything else and say goodbye next."""
-        self.agenda.clear()
-        self.agenda.append(BYE)
+    # -- receiving
+    # --------------------------------------------------------------------------------------------------
 
-    # -- hearing
-    # ---------------------------------------------------------------------------------------------------
-
-    def _hear_request(self, slot: str) -> None:
+    def _receive_request(self, slot: str) -> None:
         goal, agenda = self.goal, self.agenda
         if goal.venue is not None and not goal.all_answered:
             open_slot = goal.open_requests[0]
@@ -116,7 +84,7 @@ class SimulatedUser:
                 return
         agenda.append(DialogueAct("inform", ((slot, "=", goal.constraints[slot]),)))
 
-    def _hear_confirm(self, system_act: DialogueAct) -> None:
+    def _receive_confirm(self, system_act: DialogueAct) -> None:
         if not check_implicitly(self, system_act):
             return
         agenda = self.agenda
@@ -125,7 +93,7 @@ class SimulatedUser:
         else:
             agenda.append(_AFFIRM)
 
-    def _hear_reqmore(self) -> None:
+    def _receive_reqmore(self) -> None:
         goal, agenda, parameters, draw = self.goal, self.agenda, self.parameters, self.random.random
         top = agenda[-1]
         if len(agenda) > 1 and not any(item[0] == "type" for item in top[1]):
@@ -141,9 +109,11 @@ class SimulatedUser:
         elif draw() < parameters.yes_after_reqmore:
             agenda.append(_AFFIRM)
         else:
-            agenda.append(DialogueAct("inform", (("type", "=", self.domain.entity_type), *self._wishes())))
+            agenda.append(
+                DialogueAct("inform", (("type", "=", self.domain.entity_type), *self._constraints()))
+            )
 
-    def _wishes(self) -> list[Item]:
+    def _constraints(self) -> list[Item]:
         """Every constraint that matters, as items."""
         goal = self.goal
         items: list[Item] = [
@@ -154,7 +124,7 @@ class SimulatedUser:
         items.extend(("name", "!=", name) for name in goal.name_not)
         return items
 
-    def _hear_inform(self, system_act: DialogueAct) -> None:
+    def _receive_inform(self, system_act: DialogueAct) -> None:
         goal, agenda, parameters, draw = self.goal, self.agenda, self.parameters, self.random.random
         items = system_act[1]
         slot, operator, name = items[0]
@@ -171,10 +141,10 @@ class SimulatedUser:
                 requests[slot] = value
         if draw() < parameters.inform_to_confirm:
             self._ask_instead_of_telling()
-        manners = draw()
-        if manners < parameters.thank_after_inform:
+        politeness = draw()
+        if politeness < parameters.thank_after_inform:
             agenda.append(_THANKYOU)
-        elif manners < parameters.thank_after_inform + parameters.acknowledge_after_inform:
+        elif politeness < parameters.thank_after_inform + parameters.acknowledge_after_inform:
             agenda.append(_ACK)
         elif len(agenda) > 1 and draw() < parameters.deal_with_pending:
             pass
@@ -191,7 +161,7 @@ class SimulatedUser:
             if act[0] == "inform" and act[1][0][2] != DONTCARE:
                 self.agenda[position] = DialogueAct("confirm", act[1])
 
-    # -- saying
+    # -- responding
     # ----------------------------------------------------------------------------------------------------
 
     def _respond(self, system_act: DialogueAct) -> DialogueAct:

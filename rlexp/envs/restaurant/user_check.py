@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rlexp.envs.restaurant.acts import DONTCARE, NO_VENUE, DialogueAct, Item
-
-if TYPE_CHECKING:
-    from rlexp.envs.restaurant.user import SimulatedUser
+from rlexp.envs.restaurant.user_state import UserState
 
 _NAME_IS_NONE: Item = ("name", "=", NO_VENUE)
 _REQALTS = DialogueAct("reqalts")
 
 
-def check_implicitly(user: SimulatedUser, act: DialogueAct) -> bool:
+def check_implicitly(user: UserState, act: DialogueAct) -> bool:
     """Compare every item of a system act with the goal; on a clash leave or correct it.
 
     :param user: the user, whose agenda and goal are changed by a reaction
@@ -57,7 +53,7 @@ def check_implicitly(user: SimulatedUser, act: DialogueAct) -> bool:
     return False
 
 
-def _check_name(user: SimulatedUser, act: DialogueAct, no_venue: bool) -> str:
+def _check_name(user: UserState, act: DialogueAct, no_venue: bool) -> str:
     """Judge the name in an act, given that the goal has a constraint on it: unwanted, clash, skip or fine."""
     goal = user.goal
     named = [item for item in act[1] if item[0] == "name"]
@@ -76,9 +72,7 @@ def _check_name(user: SimulatedUser, act: DialogueAct, no_venue: bool) -> str:
     return "clash" if clash and not no_venue else "fine"
 
 
-def _react_to_clash(
-    user: SimulatedUser, act: DialogueAct, correction: DialogueAct, wrong: str | None
-) -> None:
+def _react_to_clash(user: UserState, act: DialogueAct, correction: DialogueAct, wrong: str | None) -> None:
     """Leave, check something else, or correct; then every question is open again.
 
     :param correction: ``negate(slot=right)``, or ``reqalts()`` which is said as it is
@@ -86,7 +80,7 @@ def _react_to_clash(
     """
     draw, parameters = user.random.random, user.parameters
     if draw() < (1.0 - user.patience / user.initial_patience) ** 2:
-        user.hang_up()
+        user.end_dialogue()
         return
     question = None if _NAME_IS_NONE in act[1] else _unmentioned_constraint(user, act[1])
     if question is not None and draw() < parameters.overrule_correction:
@@ -102,7 +96,7 @@ def _react_to_clash(
     user.goal.forget_answers()
 
 
-def _unmentioned_constraint(user: SimulatedUser, items: tuple[Item, ...]) -> DialogueAct | None:
+def _unmentioned_constraint(user: UserState, items: tuple[Item, ...]) -> DialogueAct | None:
     """A question about some constraint that the act does not mention, or None if it mentions all."""
     goal = user.goal
     candidates: list[Item] = [

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rlexp.envs.restaurant.acts import DONTCARE, DialogueAct
 from rlexp.envs.restaurant.domain import SLOTS
-
-if TYPE_CHECKING:
-    from rlexp.envs.restaurant.user import SimulatedUser
+from rlexp.envs.restaurant.user_state import UserState
 
 _REQALTS = DialogueAct("reqalts")
 
 
-def settle_or_change(user: SimulatedUser, act: DialogueAct, offered: str | None) -> bool:
+def settle_or_change(user: UserState, act: DialogueAct, offered: str | None) -> bool:
     """React to an inform that has survived the check: keep the venue, ask for another, or change the goal.
 
     :param user: the user
@@ -40,13 +36,13 @@ def settle_or_change(user: SimulatedUser, act: DialogueAct, offered: str | None)
     return True
 
 
-def _avoid(user: SimulatedUser, venue: str | None) -> None:
+def _avoid(user: UserState, venue: str | None) -> None:
     if venue is not None and user.goal.name_is is None and venue not in user.goal.name_not:
         user.goal.name_not.append(venue)
 
 
-def change_goal(user: SimulatedUser, act: DialogueAct, offered: str | None) -> None:
-    """Give up or replace one wish, and ask for other venues.
+def change_goal(user: UserState, act: DialogueAct, offered: str | None) -> None:
+    """Give up or replace one constraint, and ask for other venues.
 
     A pending inform about the changed slot stays on the agenda, so the user may still say the old value.
 
@@ -80,8 +76,8 @@ def change_goal(user: SimulatedUser, act: DialogueAct, offered: str | None) -> N
         goal.requests[slot] = None
 
 
-def choose_among_listed(user: SimulatedUser, act: DialogueAct) -> str | None:
-    """React to "nothing but these venues": choose one of them and give up the wishes that the act does not
+def choose_among_listed(user: UserState, act: DialogueAct) -> str | None:
+    """React to "nothing but these venues": choose one of them and give up the constraints that the act does not
     mention.
 
     :param user: the user

@@ -19,9 +19,9 @@ class UserParameters(NamedTuple):
     greeting: float
     """greet back"""
     constraint_relax: float
-    """give a wish up rather than replace it by another"""
+    """give a constraint up rather than replace it by another"""
     tell_about_change: float
-    """say a changed wish at once"""
+    """say a changed constraint at once"""
     add_slot_to_request: float
     """ask each further question in the same act"""
     no_after_reqmore: float
@@ -41,11 +41,11 @@ class UserParameters(NamedTuple):
     overrule_correction: float
     """check something else instead of correcting the system"""
     confirm_random_constraint: float
-    """check a wish that an offer does not mention"""
+    """check a constraint that an offer does not mention"""
     alternatives_after_first_venue: float
     """ask for another venue at the first offer"""
     change_goal_after_first_venue: float
-    """change a wish at the first offer"""
+    """change a constraint at the first offer"""
     correct_by_negate: float
     """correct with "no, ..." """
     correct_by_deny: float

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlexp.envs.datacenter import model
+from rlexp.envs.datacenter import building_model
 from rlexp.envs.datacenter.engine import Engine, EngineError
 from rlexp.envs.datacenter.weather import load, perturbed, quarter_hours
 
@@ -92,29 +92,32 @@ def test_a_broken_engine_says_so(temporary: Path, harm: Callable[[Engine], None]
 
 
 def test_what_the_engine_complains_of_is_passed_on(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = model.building()
+    broken = building_model.building()
     del broken["Zone"]["West Zone"]
-    monkeypatch.setattr(model, "building", lambda: broken)
+    monkeypatch.setattr(building_model, "building", lambda: broken)
     with pytest.raises(EngineError, match=r"stopped with exit code 1 while it starts: .*Errors found"):
         Engine().begin(load("helsinki"), 96)
     assert list(temporary.iterdir()) == []
 
 
 def test_no_server_load_is_noticed(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = model.building()
-    for servers in idle[model.SERVERS].values():  # the name before version 24: the engine only warns
+    idle = building_model.building()
+    for servers in idle[building_model.SERVERS].values():  # the name before version 24: the engine only warns
         servers["watts_per_zone_floor_area"] = servers.pop("watts_per_floor_area")
-    monkeypatch.setattr(model, "building", lambda: idle)
+    monkeypatch.setattr(building_model, "building", lambda: idle)
     with pytest.raises(EngineError, match="no server load: 28 W"):
         Engine().begin(load("helsinki"), 96)
 
 
 def test_only_the_known_building_is_patched() -> None:
-    patched = model.building()
-    assert patched[model.SERVERS][model.EAST_SERVERS]["air_flow_calculation_method"] == "FlowFromSystem"
+    patched = building_model.building()
+    assert (
+        patched[building_model.SERVERS][building_model.EAST_SERVERS]["air_flow_calculation_method"]
+        == "FlowFromSystem"
+    )
     assert not any(key.startswith("Output") for key in patched)
-    with pytest.raises(model.ModelError, match="not the one that is known here"):
-        model.patched({**patched, "Version": {}})
+    with pytest.raises(building_model.ModelError, match="not the one that is known here"):
+        building_model.patched({**patched, "Version": {}})
 
 
 _ORPHAN = """

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import rlexp.envs  # noqa: F401
+import rlexp  # noqa: F401
+from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.envs.datacenter import task
 from rlexp.envs.datacenter.env import DataCenterEnv
-from rlexp.envs.episode_replay import EpisodeReplay
 
 pytestmark = pytest.mark.usefixtures("engine_installed")  # the weather files come with it
 

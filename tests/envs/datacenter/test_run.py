@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rlexp import record
+from rlexp.runs import folder as run_folder
 from tests.conftest import Rlexp, environment, only_run
 
 pytestmark = pytest.mark.usefixtures("engine_installed")
@@ -29,7 +29,9 @@ _PPO = (*_WORDS, "algo=ppo", "algo.n_steps=128", "algo.n_epochs=1", "checkpoint.
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    return [{key: value for key, value in row.items() if key != "wall_s"} for row in record.read_jsonl(path)]
+    return [
+        {key: value for key, value in row.items() if key != "wall_s"} for row in run_folder.read_jsonl(path)
+    ]
 
 
 def test_a_killed_run_ends_where_an_undisturbed_one_ends(rlexp: Rlexp, tmp_path: Path) -> None:
@@ -51,20 +53,20 @@ def test_a_killed_run_ends_where_an_undisturbed_one_ends(rlexp: Rlexp, tmp_path:
     resumed = rlexp(*_PPO, "output_dir=killed")
     assert resumed.returncode == 0 and "resuming at step" in resumed.stdout
     killed = only_run(tmp_path / "killed")
-    for name in (record.PERIODS, record.EVALUATIONS, record.METRICS):
+    for name in (run_folder.TRACKED, run_folder.EVALUATIONS, run_folder.METRICS):
         kept = [_rows(folder / name) for folder in (whole, killed)]
         clocks = ("time/fps", "time/time_elapsed")
         plain = [[{k: v for k, v in row.items() if k not in clocks} for row in rows] for rows in kept]
         assert plain[0] == plain[1], name
-    first = [record.read_record(folder)["first_episode"] for folder in (whole, killed)]
+    first = [run_folder.read_record(folder)["first_episode"] for folder in (whole, killed)]
     assert first[0] == first[1]
 
 
 def _check_years_and_months(folder: Path) -> None:
-    months = record.read_jsonl(folder / record.PERIODS)
+    months = run_folder.read_jsonl(folder / run_folder.TRACKED)
     kept = [(row["year"], row["month"], row["timesteps"]) for row in months]
     assert kept == [(0, 1, 2976), (0, 2, 3072)]
-    entry = record.read_record(folder)
+    entry = run_folder.read_record(folder)
     year = entry["first_episode"]
     assert [part["month"] for part in year["periods"]] == [1, 2]
     parts = sum(days * part["power_kw"] for days, part in zip((31, 1), year["periods"], strict=True))
@@ -77,7 +79,7 @@ def _check_years_and_months(folder: Path) -> None:
 def test_controllers_are_measured_on_the_first_year_and_the_test_city(rlexp: Rlexp, tmp_path: Path) -> None:
     words = ("env=datacenter", "env.backend=surrogate", "env.days=10", "logger=none", "algo=pi_fan")
     assert rlexp(*words, "env.weather=miami", "env.weather_noise=0").returncode == 0
-    entry = record.read_record(only_run(tmp_path))
+    entry = run_folder.read_record(only_run(tmp_path))
     # January in Miami needs the chillers, in Helsinki it does not.
     assert entry["first_episode"]["power_kw"] > entry["evaluation"]["power_kw_mean"] + 5
     assert entry["evaluation"]["comfort_mean"] > 0.8

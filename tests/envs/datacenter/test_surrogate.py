@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from rlexp.envs.datacenter import fidelity, plant, psychrometrics, surrogate, task
+from rlexp.envs.datacenter import plant, psychrometrics, surrogate, task
 from rlexp.envs.datacenter.constants import SHARED, ZONE
 from rlexp.envs.datacenter.controllers import ScheduleAware
 from rlexp.envs.datacenter.weather import load
+from rlexp.studies import datacenter_fidelity
 
 pytestmark = pytest.mark.usefixtures("engine_installed")
 
@@ -57,22 +58,28 @@ def test_side_by_side_is_one_after_the_other() -> None:
         assert np.array_equal(alone[:, 0], out[:, k])
 
 
-def test_the_ladder_on_the_surrogate() -> None:
-    years = {name: fidelity.run_year(name, "surrogate") for name in fidelity.CONTROLLERS}
+def test_reference_controllers_on_the_surrogate() -> None:
+    years = {
+        name: datacenter_fidelity.run_year(name, "surrogate") for name in datacenter_fidelity.CONTROLLERS
+    }
     rewards = [years[name]["step_reward"] for name in ("random", "builtin", "pi_fan", "schedule_aware")]
     assert rewards == sorted(rewards)
-    for name in fidelity.JUDGED:  # the engine's figures; the report measures both
-        wanted = fidelity.LADDER[name]
-        assert years[name]["power_kw"] == pytest.approx(wanted["power_kw"].value, rel=fidelity.POWER_SHARE)
+    for name in datacenter_fidelity.JUDGED:  # the engine's figures; the report measures both
+        wanted = datacenter_fidelity.REFERENCE_FIGURES[name]
+        assert years[name]["power_kw"] == pytest.approx(
+            wanted["power_kw"].value, rel=datacenter_fidelity.POWER_SHARE
+        )
         assert years[name]["step_reward"] == pytest.approx(
-            wanted["step_reward"].value, abs=fidelity.REWARD_MARGIN
+            wanted["step_reward"].value, abs=datacenter_fidelity.REWARD_MARGIN
         )
     assert years["schedule_aware"]["comfort"] > 0.99 > years["pi_fan"]["comfort"]
 
 
 @pytest.mark.parametrize("controller", ["builtin", "pi_fan"])
 def test_days_on_engine_and_surrogate(controller: str) -> None:
-    engine, model = (fidelity.run_year(controller, one, "helsinki", 12) for one in ("engine", "surrogate"))
+    engine, model = (
+        datacenter_fidelity.run_year(controller, one, "helsinki", 12) for one in ("engine", "surrogate")
+    )
     assert model["power_kw"] == pytest.approx(engine["power_kw"], rel=0.03)
     assert model["servers_kw"] == pytest.approx(engine["servers_kw"], rel=0.02)
     assert model["step_reward"] == pytest.approx(engine["step_reward"], abs=0.1)

@@ -40,9 +40,9 @@ def test_shipped_domain_has_the_numbers_of_the_task(domain: Domain) -> None:
 
 
 def test_shipped_files_are_what_the_script_writes(tmp_path: Path) -> None:
-    from rlexp.envs.restaurant.data import generate
+    from rlexp.studies import restaurant_data
 
-    generate.write(tmp_path)
+    restaurant_data.write(tmp_path)
     again = load_domain(tmp_path / "restaurants.db", tmp_path / "ontology.json")
     assert again.venues == load_domain().venues
     assert (tmp_path / "ontology.json").read_bytes() == SHIPPED_ONTOLOGY.read_bytes()

@@ -77,7 +77,7 @@ def test_importing_the_package_is_cheap() -> None:
         ).stdout.strip()
 
     assert loaded("import rlexp.envs.restaurant, rlexp.envs") == "[]"
-    assert loaded("import rlexp.envs.restaurant.env, rlexp.envs.restaurant.fidelity") == "['sqlite3']"
+    assert loaded("import rlexp.envs.restaurant.env, rlexp.studies.restaurant_fidelity") == "['sqlite3']"
 
 
 def test_making_many_is_cheap() -> None:

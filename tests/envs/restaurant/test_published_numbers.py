@@ -14,9 +14,9 @@ import yaml
 
 from rlexp.envs.restaurant import confusion, goals, handcrafted
 from rlexp.envs.restaurant.acts import ACT_TYPES, DialogueAct
+from rlexp.envs.restaurant.channel import STATISTICS, ErrorModel
 from rlexp.envs.restaurant.domain import Domain
 from rlexp.envs.restaurant.env import RestaurantEnv
-from rlexp.envs.restaurant.errors import STATISTICS, ErrorModel
 from rlexp.envs.restaurant.layout import layout_of
 from rlexp.envs.restaurant.summary import ACTIONS
 from rlexp.envs.restaurant.user_parameters import RANGES, UserParameters, sample_parameters
@@ -102,7 +102,7 @@ def test_confidences_have_these_means(domain: Domain) -> None:
     channel = ErrorModel(domain, 0.0, "set1", 1)
     channel.tables = confusion.confusion_tables(domain, "levenshtein", 0)
     random = Random(1)
-    first = [channel.hear(DialogueAct("affirm"), random)[0][1] for _ in range(4000)]
+    first = [channel.transmit(DialogueAct("affirm"), random)[0][1] for _ in range(4000)]
     assert sum(first) / len(first) == pytest.approx(
         0.871 / (0.871 + 0.103 + 0.045 + 0.032 + 0.027 + 0.049), abs=0.04
     )

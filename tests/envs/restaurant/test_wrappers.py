@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from rlexp.envs.common.wrappers import Controlled, EnabledActions
 from rlexp.envs.restaurant.acts import parse_act
 from rlexp.envs.restaurant.env import RestaurantEnv
 from rlexp.envs.restaurant.summary import ACTIONS
-from rlexp.envs.wrappers import Controlled, EnabledActions
 
 
 def test_enabled_actions_are_numbered_without_the_disabled_ones() -> None:

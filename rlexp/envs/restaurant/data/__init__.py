@@ -1,1 +1,1 @@
-"""The shipped restaurant domain: invented venues in PyDial's file formats, and the script that makes them."""
+"""The shipped restaurant domain: synthetic venues in PyDial's formats (:mod:`rlexp.studies.restaurant_data`)."""

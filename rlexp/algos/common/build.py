@@ -1,0 +1,72 @@
+"""From the settings of a config to an algorithm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.vec_env import VecEnv
+
+from rlexp.algos.common.config import ActorCriticConfig
+from rlexp.config.validate import policy_settings
+from rlexp.networks.cnn import MinAtarCNN, is_small_image
+from rlexp.registry import AlgoSpec, load
+
+
+def build(
+    spec: AlgoSpec,
+    options: dict[str, Any],
+    env: VecEnv,
+    seed: int,
+    device: str,
+    masked: bool = False,
+    encoder: str | None = None,
+) -> Any:
+    """Build an algorithm.
+
+    :param spec: which one
+    :param options: the ``algo`` config as plain containers; handed over as copies, since SB3 changes what it is given
+    :param env: what it will be trained on
+    :param masked: whether the task masks actions, so that the class that reads masks is needed
+    :param encoder: ``"module:class"`` of the features extractor that reads the task's observations; None: the
+        policy's own
+    """
+    words = {key: value for key, value in options.items() if key != "name"}
+    of_policy = policy_settings(spec.config or ActorCriticConfig)  # a plug-in's may have no dataclass
+    policy_kwargs = {key: words.pop(key) for key in of_policy if key in words}
+    if "activation_fn" in policy_kwargs:
+        policy_kwargs["activation_fn"] = getattr(th.nn, policy_kwargs["activation_fn"])
+    if "max_grad_norm" in words and words["max_grad_norm"] is None:
+        words["max_grad_norm"] = math.inf  # SB3 always clips; at infinity it changes nothing
+    target = load(spec.masked_target if masked and spec.masked_target is not None else spec.target)
+    if "policy" in words:
+        if words["policy"] == "auto":
+            words["policy"] = _policy_name(target, env.observation_space)
+        has_own_layers = hasattr(target, "policy_for")
+        if not has_own_layers and words["policy"].startswith("Cnn") and is_small_image(env.observation_space):
+            policy_kwargs["features_extractor_class"] = (
+                MinAtarCNN  # Stable-Baselines3's own layers do not fit
+            )
+        if encoder is not None:
+            policy_kwargs["features_extractor_class"] = load(encoder)
+    else:
+        words["policy"] = "MlpPolicy"
+    if policy_kwargs:
+        words["policy_kwargs"] = policy_kwargs
+    return target(env=env, seed=seed, device=device, **words)
+
+
+def _policy_name(algorithm: type[Any], observation_space: spaces.Space[Any]) -> str:
+    """Return the policy that fits some observations; an algorithm with ``policy_for`` knows better."""
+    if hasattr(algorithm, "policy_for"):
+        return str(algorithm.policy_for(observation_space))
+    if isinstance(observation_space, spaces.Dict):
+        kind = "MultiInput"
+    else:
+        image = is_image_space(observation_space) or is_small_image(observation_space)
+        kind = "Cnn" if image else "Mlp"
+    recurrent = f"{kind}LstmPolicy"
+    return recurrent if recurrent in getattr(algorithm, "policy_aliases", ()) else f"{kind}Policy"

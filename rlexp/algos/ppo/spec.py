@@ -1,0 +1,29 @@
+"""Proximal policy optimisation, from Stable-Baselines3 and sb3-contrib."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlexp.algos.common.config import ClippedPolicyConfig
+from rlexp.config.fields import given
+from rlexp.registry import AlgoSpec
+
+
+@dataclass
+class PPOConfig(ClippedPolicyConfig):
+    """Settings of :class:`stable_baselines3.PPO`."""
+
+    normalize_advantage: bool = given()
+
+
+SPECS = (
+    AlgoSpec(
+        "ppo",
+        "stable_baselines3:PPO",
+        "Proximal policy optimisation (Stable-Baselines3; sb3-contrib's MaskablePPO where actions are masked)",
+        actions=("discrete", "continuous"),
+        observations=("vector", "image", "dict"),
+        masked_target="sb3_contrib:MaskablePPO",
+        config=PPOConfig,
+    ),
+)

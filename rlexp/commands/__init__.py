@@ -1,1 +1,0 @@
-"""One small file per verb; each has ``main(argv) -> exit code``."""

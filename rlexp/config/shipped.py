@@ -1,0 +1,21 @@
+"""Where the YAML files lie that come with rlexp; a module of its own, because ``rlexp --help`` needs nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def conf_dir() -> Path:
+    """Return the folder of the YAML files: inside an installed wheel, else at the top of the checkout."""
+    return _shipped("conf")
+
+
+def sweeps_dir() -> Path:
+    """Return the folder of the sweep files: inside an installed wheel, else at the top of the checkout."""
+    return _shipped("sweeps")
+
+
+def _shipped(name: str) -> Path:
+    package = Path(__file__).resolve().parent.parent
+    inside = package / name
+    return inside if inside.is_dir() else package.parent / name

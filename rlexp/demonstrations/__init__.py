@@ -1,0 +1,1 @@
+"""Datasets of demonstrated episodes, and how they are collected."""

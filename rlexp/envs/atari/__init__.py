@@ -1,0 +1,1 @@
+"""``env=atari``: games of the Arcade Learning Environment (package ``ale-py``)."""

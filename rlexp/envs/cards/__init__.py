@@ -1,0 +1,1 @@
+"""Card games that need a memory: POPGym's RepeatPrevious and Autoencode."""

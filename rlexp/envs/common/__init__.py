@@ -1,0 +1,1 @@
+"""Wrappers and vectorisation for any environment."""

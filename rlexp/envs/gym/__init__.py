@@ -1,0 +1,1 @@
+"""``env=gym``: any environment registered with gymnasium."""

@@ -1,0 +1,28 @@
+"""What the runner knows of ``env=gym`` before it is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlexp.config.fields import given
+from rlexp.registry import EnvSpec
+
+
+@dataclass
+class GymConfig:
+    """Arguments of ``gymnasium.make``; see :func:`rlexp.envs.gym.env.make`."""
+
+    name: str = given()
+    id: str = given()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+SPECS = (
+    EnvSpec(
+        "gym",
+        "rlexp.envs.gym.env:make",
+        "Any registered gymnasium environment: env.id=CartPole-v1",
+        config=GymConfig,
+    ),
+)

@@ -1,0 +1,1 @@
+"""``env=minatar``: the five MinAtar games (package ``minatar``)."""

@@ -1,0 +1,36 @@
+"""What the runner knows of ``env=minatar`` before it is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from rlexp.config.fields import choice, given, number
+from rlexp.registry import EnvSpec
+
+# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# ruff: noqa: UP045
+
+
+@dataclass
+class MinAtarConfig:
+    """Settings of :class:`rlexp.envs.minatar.env.MinAtarEnv`."""
+
+    name: str = given()
+    game: str = choice("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+    sticky_action_prob: float = number(at_least=0, at_most=1)
+    difficulty_ramping: bool = given()
+    minimal_actions: bool = given()
+    max_steps: Optional[int] = number(at_least=1)
+
+
+SPECS = (
+    EnvSpec(
+        "minatar",
+        "rlexp.envs.minatar.env:make",
+        "MinAtar, five Atari games on a 10x10 grid: env.game=breakout",
+        actions="discrete",
+        observations="image",
+        config=MinAtarConfig,
+    ),
+)

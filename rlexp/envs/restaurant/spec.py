@@ -1,0 +1,49 @@
+"""What the runner knows of ``env=restaurant`` before it is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from rlexp.config.fields import choice, given, number
+from rlexp.registry import EnvSpec
+
+# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# ruff: noqa: UP045
+
+
+@dataclass
+class RestaurantConfig:
+    """Settings of :class:`rlexp.envs.restaurant.env.RestaurantEnv`."""
+
+    name: str = given()
+    error_rate: float = number(at_least=0, at_most=1)
+    error_model: str = choice("set1", "set3", "random")
+    n_best: int = number(at_least=1, at_most=5)
+    user: str = choice("sampled", "unfriendly", "default")
+    patience: list[int] = field(default_factory=list)
+    max_turns: int = number(at_least=1)
+    masks: bool = given()
+    disabled_actions: list[str] = field(default_factory=list)
+    end_on_user_bye: bool = given()
+    max_turns_is_truncation: bool = given()
+    success_reward: float = number(at_least=0)
+    database: Optional[str] = given()
+    ontology: Optional[str] = given()
+    confusion_seed: Optional[int] = number(at_least=0)
+
+
+SPECS = (
+    EnvSpec(
+        "restaurant",
+        "rlexp.envs.restaurant.factory:make",
+        "Cambridge-restaurants dialogue task (268 state inputs, 16 summary actions)",
+        actions="discrete",
+        observations="vector",
+        controllers=("handcrafted",),
+        metrics=("turns", "system_turns", "loops"),
+        episode="dialogue",
+        gymnasium_id="rlexp/Restaurant-v0",
+        config=RestaurantConfig,
+    ),
+)

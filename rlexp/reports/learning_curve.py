@@ -1,0 +1,104 @@
+"""The learning curve of one run, on the terminal and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlexp.reports import style, terminal_plot
+from rlexp.runs.folder import read_evaluations, read_record
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PICTURE = "learning_curve"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What of a run is drawn: success over episodes where the task has it, return over steps otherwise."""
+
+    x: list[float]
+    y: list[float]
+    x_label: str
+    y_label: str
+    limits: tuple[float, float] | None
+
+
+def curve(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Curve:
+    """Choose what to draw of a run's evaluations."""
+    if any(row.get("success_rate") is not None for row in rows):
+        chosen = [row for row in rows if row.get("success_rate") is not None]
+        word = "dialogues" if str(record.get("env")) == "restaurant" else "episodes"
+        return Curve(
+            [float(row["episodes"]) for row in chosen],
+            [100.0 * float(row["success_rate"]) for row in chosen],
+            f"training {word}",
+            "success rate (%)",
+            (0.0, 100.0),
+        )
+    chosen = [row for row in rows if row.get("return_mean") is not None]
+    return Curve(
+        [float(row["timesteps"]) for row in chosen],
+        [float(row["return_mean"]) for row in chosen],
+        "training steps",
+        "return",
+        None,
+    )
+
+
+def show(folder: Path, console: Console) -> list[Path]:
+    """Print the learning curve of a run and draw it into its folder.
+
+    :param folder: run folder
+    :param console: where to print; without a terminal no colour codes are written, and plain ASCII where the
+        stream cannot take more
+    :return: the pictures written; none with fewer than two evaluations
+    :raises UsageError: when the folder holds no run
+    """
+    record = read_record(folder)
+    found = curve(record, read_evaluations(folder))
+    if not found.x:
+        console.print("no learning curve: nothing was evaluated", highlight=False)
+        return []
+    if len(found.x) < 2:
+        # The end of training says the value itself.
+        console.print(
+            "no learning curve: evaluated once; evaluation.every_episodes=100 draws one", highlight=False
+        )
+        return []
+    for line in _lines(found, console):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return draw(record, found, folder)
+
+
+def _lines(found: Curve, console: Console) -> list[str]:
+    return terminal_plot.plot(
+        found.x,
+        found.y,
+        title=f"{found.y_label}, last {found.y[-1]:.1f}",
+        x_label=found.x_label,
+        width=min(60, console.width),
+        limits=found.limits,
+        unicode=(console.encoding or "").lower().startswith("utf"),
+    )
+
+
+def draw(record: Mapping[str, Any], found: Curve, folder: Path) -> list[Path]:
+    """Write ``learning_curve.svg`` and ``learning_curve.png`` into the run folder."""
+    with style.figure_style():
+        figure, axes = style.new_figure(5.4, 3.4)
+        one = axes[0]
+        one.plot(
+            found.x, found.y, color=style.colour(0), linewidth=1.6, marker="o", markersize=3, clip_on=False
+        )
+        one.set_xlabel(found.x_label)
+        one.set_ylabel(found.y_label)
+        if found.limits is not None:
+            one.set_ylim(*found.limits)
+        one.set_xlim(left=0)
+        names = [str(record.get(key)) for key in ("algo", "env") if record.get(key)]
+        one.set_title(f"{' on '.join(names)}, seed {record.get('seed')}", fontsize=9, loc="left")
+        return style.save(figure, folder / PICTURE)

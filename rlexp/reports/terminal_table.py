@@ -1,0 +1,110 @@
+"""A table on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rlexp.reports import aggregate, text
+from rlexp.reports.definition import Aggregate
+from rlexp.reports.load import MissingRun
+from rlexp.reports.metrics import BETTER, INSIDE, WORSE, Metric, Table
+from rlexp.reports.render import least_found
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_COLOURS = {BETTER: "green", INSIDE: "cyan", WORSE: "yellow"}
+
+
+def show(table: Table, missing: Sequence[MissingRun], console: Console) -> None:
+    """Print the table as the paper lays it out, the intervals and verdicts below each value."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(title=table.sweep.title, title_justify="left", show_lines=True)
+    grid.add_column("")
+    labels = [Text(f"{line[0].row.label}\nn={least_found(line)}", style="bold") for line in table.metrics]
+    headings = [Text(text.heading(column), style="bold") for column in table.sweep.columns]
+    entries = [[_entry(metric) for metric in line] for line in table.metrics]
+    if len(headings) > len(labels):  # the longer side goes down, so that the table fits a terminal
+        labels, headings = headings, labels
+        entries = [list(line) for line in zip(*entries, strict=True)]
+    for heading in headings:
+        grid.add_column(heading, justify="right")
+    for label, line in zip(labels, entries, strict=True):
+        grid.add_row(label, *line)
+    console.print(grid)
+    console.print(
+        "value ± s.d. [95 % of the mean] IQM [95 % of the IQM] paper: verdict", style="dim", markup=False
+    )
+    show_contrasts(table, console)
+    show_missing(missing, console)
+
+
+def _entry(metric: Metric) -> Text:
+    from rich.text import Text
+
+    digits, limit = metric.column.digits, metric.limit
+    entry = Text(text.ours(metric))
+    if metric.mean_interval.known:
+        entry.append(" " + text.interval(metric.mean_interval, digits, limit), style="dim")
+    if metric.iqm_interval.known:
+        within = text.interval(metric.iqm_interval, digits, limit)
+        entry.append(f"\nIQM {text.number(metric.iqm, digits, limit)} {within}", style="dim")
+    if metric.paper:
+        entry.append(f"\npaper {text.published(metric)}", style="dim")
+    if metric.verdict:
+        entry.append(f": {metric.verdict}", style=_COLOURS.get(metric.verdict, ""))
+    return entry
+
+
+def show_contrasts(table: Table, console: Console) -> None:
+    """Print differences between rows and sensitivities, if the sweep asks for any."""
+    for one in table.differences:
+        digits = one.column.digits
+        value = text.number(one.value, digits, sign=True)
+        within = text.interval(one.interval, digits, sign=True)
+        console.print(
+            f"{one.of} − {one.minus}, {text.heading(one.column)}: {value} {within}, "
+            f"P(better) {text.number(one.improvement, 2)}",
+            markup=False,
+            highlight=False,
+        )
+    for measured in table.sensitivity:
+        line = f"{measured.pair.label}: curves of its two settings lie {text.number(measured.gap, 1)} apart"
+        if measured is not table.sensitivity[0]:
+            within = text.interval(measured.less_interval, 1)
+            first = table.sensitivity[0].pair.label
+            line += f", {text.number(measured.less, 1)} {within} less than those of {first}"
+        console.print(line, markup=False, highlight=False)
+    for reached in table.sample_efficiency:
+        pair, share = reached.pair, text.number(reached.share, 2)
+        console.print(
+            f"{pair.of} reaches the last score of {pair.reaches}, {text.number(reached.level, pair.digits)}, after "
+            f"{text.number(reached.at, 0, reached.limit)} {pair.x}: {share} "
+            f"{text.interval(reached.share_interval, 2)} of what that takes",
+            markup=False,
+            highlight=False,
+        )
+
+
+def show_aggregate(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore], console: Console) -> None:
+    """Print where every setting stands beside the baseline over all tasks."""
+    from rich.table import Table as Grid
+
+    grid = Grid(title=f"across {', '.join(wanted.tasks)}", title_justify="left")
+    for place, heading in enumerate(aggregate.header()):
+        grid.add_column(heading, justify="right" if place else "left")
+    for row in aggregate.rows(wanted, scores):
+        grid.add_row(*row)
+    console.print(grid)
+
+
+def show_missing(missing: Sequence[MissingRun], console: Console) -> None:
+    """Print what could not enter: at most eight lines, the rest counted."""
+    for one in missing[:8]:
+        console.print(f"missing: {one.label}, seed {one.seed}: {one.reason}", markup=False, highlight=False)
+    if len(missing) > 8:
+        console.print(f"missing: {len(missing) - 8} more; the report lists all of them", highlight=False)

@@ -1,0 +1,1 @@
+"""One run, from its config to what it leaves in its folder."""

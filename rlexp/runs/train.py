@@ -1,0 +1,81 @@
+"""Train, resume or skip one run in its folder, and print what happens to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from rlexp.config import paths
+from rlexp.errors import RunFailed, UsageError, describe, first_line
+from rlexp.runs import folder as run_folder
+from rlexp.runs.messages import finished_line, short, summary
+from rlexp.system import stopping, terminal
+
+
+def train(cfg: DictConfig, folder: Path, origin: dict[str, Any]) -> bool:
+    """Train or resume one run, unless it is finished.
+
+    :param folder: of the run
+    :param origin: the command behind it, for the record
+    :return: False when it was finished before
+    :raises UsageError: when it cannot be started; the folder is as it was before
+    :raises RunFailed: when training failed
+    :raises Stopped: after SIGINT or SIGTERM
+    """
+    console = terminal.console(width=None, soft_wrap=True)
+    if not cfg.force and (line := finished_line(folder, cfg) if folder.exists() else None):
+        console.print(line)
+        return False
+    import rlexp.runs.experiment  # takes seconds: a signal that comes meanwhile leaves no folder behind  # noqa: F401
+
+    folder.mkdir(parents=True, exist_ok=True)
+    is_new = not any(folder.iterdir())
+    aside = None
+    with run_folder.claimed(folder):
+        if not (cfg.force and (folder / run_folder.CONFIG).exists()):
+            _run(cfg, folder, origin, console, is_new)
+            return True
+        aside = run_folder.set_aside(folder)
+    folder.mkdir(parents=True)
+    with run_folder.claimed(folder):
+        try:
+            _run(cfg, folder, origin, console, is_new=True)
+        except UsageError:
+            if not folder.exists():
+                aside.rename(folder)
+            raise
+    return True
+
+
+def _run(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, is_new: bool) -> None:
+    from rlexp.runs.experiment import Experiment
+
+    console.print(f"{cfg.algo.name} on {paths.env_label(cfg)}, seed {cfg.seed} -> {short(folder)}")
+    experiment = Experiment(cfg, folder, origin, console)
+    try:
+        final = experiment.run()
+    except stopping.Stopped:
+        console.print(f"interrupted; run the same command again to resume {short(folder)}")
+        raise
+    except Exception as error:  # algorithms and environments of any origin
+        if is_new and not experiment.has_begun:  # nothing was trained: leave nothing behind
+            shutil.rmtree(folder)
+        if isinstance(error, UsageError):
+            raise
+        if is_new and not experiment.has_begun:
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise UsageError(f"{cfg.algo.name} on {paths.env_label(cfg)}: {reason}") from error
+        if os.environ.get("RLEXP_TRACEBACK") == "1":
+            traceback.print_exc()
+        print(f"failed: {describe(error)}", file=sys.stderr)
+        if experiment.has_traceback:
+            print(f"{short(folder / run_folder.RECORD)} holds the traceback", file=sys.stderr)
+        raise RunFailed(f"{short(folder)}: {error}") from error
+    run_folder.drop_previous(folder)
+    console.print(f"finished: {summary(final)}")

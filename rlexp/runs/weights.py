@@ -1,0 +1,90 @@
+"""Reading ``model.zip``: the weights and the plain numbers in it, whoever made the archive.
+
+Stable-Baselines3 stores the members of its archives uncompressed, and so does torch within each of them. An archive
+that claims otherwise, or more than its own size, is refused before anything is unpacked. Nothing is unpickled:
+``torch.load`` reads tensors alone, and of Stable-Baselines3's attributes only what stands as JSON is looked at.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import warnings
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import torch as th
+from stable_baselines3.common.save_util import recursive_getattr
+
+from rlexp.errors import UsageError
+from rlexp.system.files import open_file
+
+
+def load_weights(model: Any, path: Path, device: str = "auto") -> dict[str, Any]:
+    """Give a model the weights of an archive; those of its optimizers are left out.
+
+    :param model: built with the configuration of the saved one
+    :param path: ``model.zip`` in a run folder
+    :param device: where the weights go
+    :return: what the archive says of the model's attributes in plain JSON
+    :raises UsageError: when the archive is damaged or of another model, or holds anything that rlexp never writes; the
+        model must not be used then
+    """
+    try:
+        with open_file(path, "rb") as file, _archive(file) as archive:
+            modules = {
+                name: module
+                for name in model._get_torch_save_params()[0]
+                if isinstance(module := recursive_getattr(model, name), th.nn.Module)
+            }
+            states = {name: _tensors(archive.read(f"{name}.pth"), device) for name in modules}
+            attributes = json.loads(archive.read("data"))
+        for name, module in modules.items():
+            module.load_state_dict(states[name])
+        if not isinstance(attributes, dict):
+            raise ValueError("attributes are no object")
+    except UsageError:
+        raise
+    except Exception as error:  # damaged bytes make every layer below fail in ways of its own
+        reason = " ".join((str(error).splitlines() or [""])[0].split())
+        raise UsageError(
+            f"{path}: damaged, or of another model ({type(error).__name__}: {reason})"
+        ) from error
+    for name, parameter in model.policy.named_parameters():
+        if not bool(th.isfinite(parameter).all()):
+            raise UsageError(f"{path}: damaged, parameter {name} is not finite")
+    return attributes
+
+
+def _archive(file: IO[bytes]) -> zipfile.ZipFile:
+    """Open an archive whose members together are no larger than itself.
+
+    :raises ValueError: when it is none
+    """
+    size = file.seek(0, os.SEEK_END)
+    archive = zipfile.ZipFile(file)
+    members = archive.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError("it is compressed")
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("its members claim to be larger than the file")
+    names = [member.filename for member in members]
+    if len(set(names)) < len(names):
+        raise ValueError("two members have the same name")
+    if any(name.startswith("/") or ".." in Path(name).parts for name in names):
+        raise ValueError("a member leaves the archive")
+    return archive
+
+
+def _tensors(content: bytes, device: str) -> dict[str, th.Tensor]:
+    file = io.BytesIO(content)
+    _archive(file)
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of an odd pickle before it refuses it
+        found = th.load(file, map_location="cpu" if device == "auto" else device, weights_only=True)
+    if not isinstance(found, dict) or not all(isinstance(value, th.Tensor) for value in found.values()):
+        raise ValueError("no tensors by name")
+    return found

@@ -1,0 +1,128 @@
+"""An algorithm is added by one package and one YAML file; nothing else is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlexp.runs import folder as run_folder
+from tests.conftest import Rlexp, only_run
+
+_SPEC = """
+from dataclasses import dataclass
+
+from rlexp.algos.ppo.spec import PPOConfig
+from rlexp.config.fields import number
+from rlexp.registry import AlgoSpec
+
+
+@dataclass
+class NoisyPPOConfig(PPOConfig):
+    noise: float = number(at_least=0, at_most=1, formerly="shaking")
+    log_std_init: float = number(policy=True)
+
+
+SPECS = (
+    AlgoSpec(
+        "noisy_ppo", "toys.noisy_ppo.noisy_ppo:NoisyPPO", "PPO whose rewards are shaken", ("discrete", "continuous"),
+        ("vector",), config=NoisyPPOConfig,
+    ),
+)
+"""
+_ALGORITHM = """
+import numpy as np
+from stable_baselines3 import PPO
+
+from rlexp.algos.common.base import ValidatedAlgorithm
+from toys.noisy_ppo.spec import NoisyPPOConfig
+
+
+class NoisyPPO(ValidatedAlgorithm, PPO):
+    config = NoisyPPOConfig
+
+    def __init__(self, policy, env, noise=0.1, **ppo):
+        self.noise = noise
+        super().__init__(policy, env, **ppo)
+
+    def train(self):
+        assert self.policy.log_std_init == -1
+        self.rollout_buffer.rewards += self.noise * np.random.standard_normal(self.rollout_buffer.rewards.shape)
+        super().train()
+        self.logger.record("train/noise", self.noise)
+"""
+_YAML = """
+defaults:
+  - ppo
+  - /schema/algo/noisy_ppo@_here_
+  - _self_
+
+name: noisy_ppo
+n_steps: 64
+noise: 0.25
+log_std_init: -1.0
+"""
+_TRAIN = ("algo=noisy_ppo", "env=gym", "env.id=CartPole-v1", "total_timesteps=128", "logger=none",
+          "evaluation.episodes=2")  # fmt: skip
+
+
+@pytest.fixture
+def toys(tmp_path: Path) -> dict[str, str]:
+    """An installed distribution whose entry points name a package of algorithms and a folder of configs."""
+    site = tmp_path / "site"
+    metadata = {
+        "METADATA": "Metadata-Version: 2.1\nName: toys\nVersion: 1\n",
+        "entry_points.txt": "[rlexp.algos]\ntoys = toys\n\n[rlexp.conf]\ntoys = toys.conf\n",
+    }
+    for name, text in metadata.items():
+        _write(site / "toys-1.dist-info" / name, text)
+    _write(site / "toys/__init__.py", "")
+    _write(site / "toys/conf/__init__.py", "")
+    return {"PYTHONPATH": str(site)}
+
+
+@pytest.fixture
+def noisy_ppo(toys: dict[str, str]) -> dict[str, str]:
+    """One package and one YAML file more."""
+    site = Path(toys["PYTHONPATH"])
+    _write(site / "toys/noisy_ppo/__init__.py", "")
+    _write(site / "toys/noisy_ppo/spec.py", _SPEC)
+    _write(site / "toys/noisy_ppo/noisy_ppo.py", _ALGORITHM)
+    _write(site / "toys/conf/algo/noisy_ppo.yaml", _YAML)
+    return toys
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_without_the_package_there_is_no_such_algorithm(rlexp: Rlexp, toys: dict[str, str]) -> None:
+    result = rlexp(*_TRAIN, env=toys)
+    assert result.returncode == 2 and "noisy_ppo" in result.stderr
+
+
+def test_is_listed_and_trained(rlexp: Rlexp, noisy_ppo: dict[str, str], tmp_path: Path) -> None:
+    shown = rlexp("list", "algos", env=noisy_ppo).stdout
+    assert shown.index("lcpo") < shown.index("PPO whose rewards are shaken") < shown.index("handcrafted")
+    result = rlexp(*_TRAIN, env=noisy_ppo)
+    assert result.returncode == 0, result.stderr
+    assert run_folder.read_record(only_run(tmp_path))["evaluation"]["n"] == 2
+    assert run_folder.read_jsonl(only_run(tmp_path) / run_folder.METRICS)[-1]["train/noise"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("argument", "answer"),
+    [
+        ("algo.noise=2", "algo.noise: 2.0 given, must be at least 0 and at most 1"),
+        ("algo.nois=0.5", "did you mean 'algo.noise'?"),
+        ("algo.shaking=0.5", "algo.shaking: is now called algo.noise"),
+        ("algo.batch_size=65", "algo.batch_size: 65 given, allowed is at most"),
+    ],
+)
+def test_its_settings_are_checked(
+    rlexp: Rlexp, noisy_ppo: dict[str, str], tmp_path: Path, argument: str, answer: str
+) -> None:
+    result = rlexp(*_TRAIN, argument, env=noisy_ppo)
+    assert result.returncode == 2 and answer in result.stderr, result.stderr
+    assert not (tmp_path / "outputs").exists()

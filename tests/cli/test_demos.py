@@ -1,0 +1,159 @@
+"""``rlexp demos`` as a person meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlexp.cli import main
+from rlexp.demonstrations import dataset
+from tests.conftest import CARTPOLE, only_run
+
+Here = Callable[..., tuple[int, str, str]]
+
+BOT = ("demos", "env=unlock_pickup", "expert=bot")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """The command line in this process, in an empty folder: exit code, output and complaints."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(list(words))
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def test_the_bot_is_recorded_once(here: Here, tmp_path: Path) -> None:
+    words = (*BOT, "episodes=3", "seed=7")
+    code, out, err = here(*words)
+    assert code == 0, err
+    path = tmp_path / "outputs" / "demonstrations" / "unlock_pickup-bot-3.npz"
+    assert out.splitlines()[0].startswith("3 episodes, ") and "success 100.0%" in out
+    found = dataset.read(path)
+    assert len(found) == 3 and found.provenance["success_rate"] == 1.0 and found.provenance["seed"] == 7
+    assert found.provenance["task"] == "minigrid-MiniGrid-UnlockPickup-v0"
+    assert found.provenance["env"]["id"] == "MiniGrid-UnlockPickup-v0"
+    assert len(set(found.provenance["episode_seeds"])) == 3
+    content = path.read_bytes()
+
+    code, _, err = here(*words)
+    assert code == 2 and "force=true" in err and len(err.strip().splitlines()) == 1
+    path.write_bytes(b"")
+    assert here(*words, "force=true")[0] == 0
+    assert path.read_bytes() == content, "recorded again, the same bytes"
+
+    path.with_name("broken.npz").write_bytes(content[:-9])
+    _, listed, _ = here("list", "demos")
+    assert "unlock_pickup-bot-3.npz" in listed and "100.0%" in listed
+    assert "damaged" in next(line for line in listed.splitlines() if "broken" in line)
+
+
+def test_a_trained_run_is_recorded(rlexp, here: Here, tmp_path: Path) -> None:
+    assert rlexp(*CARTPOLE).returncode == 0
+    run = only_run(tmp_path)
+    code, _, err = here(
+        "demos", f"expert={run}", "episodes=2", "output=some/where.npz", "deterministic=false"
+    )
+    assert code == 0, err
+    found = dataset.read(tmp_path / "some" / "where.npz")
+    assert (
+        found.provenance["expert"]["algo"] == "ppo" and found.provenance["expert"]["deterministic"] is False
+    )
+    assert "success_rate" not in found.provenance
+    assert [float(len(episode)) for episode in found.episodes] == [e.rewards.sum() for e in found.episodes]
+
+    code, _, err = here("demos", f"expert={run}", "env=gym", "env.id=Acrobot-v1", "episodes=2")
+    assert code == 2 and "trained on gym-CartPole-v1" in err
+    (run / "model.zip").unlink()
+    code, _, err = here("demos", f"expert={run}", "episodes=2")
+    assert code == 2 and "no trained policy yet" in err
+
+
+CASES = {
+    "no expert": (("demos", "env=unlock_pickup"), "expert: not given"),
+    "no task": (("demos", "expert=bot"), "env: not given"),
+    "no such task": (("demos", "env=unlok_pickup", "expert=bot"), "did you mean 'unlock_pickup'"),
+    "no such run": (
+        ("demos", "env=unlock_pickup", "expert=somebody"),
+        "'somebody' given, must be bot or the folder",
+    ),
+    "task without a bot": (("demos", "env=memory", "expert=bot"), "MemoryS7-v0 provides none"),
+    "bot that does not act by numbers": (("demos", "env=restaurant", "expert=bot"), "action space"),
+    "misspelt option": ((*BOT, "episode=5"), "did you mean 'episodes'"),
+    "no value at all": (
+        (*BOT, "episodes"),
+        "'episodes' is one argument too many; settings are written key=value",
+    ),
+    "text for a number": ((*BOT, "episodes=many"), "episodes: 'many' given, must be a whole number"),
+    "no episodes": ((*BOT, "episodes=0"), "episodes: 0 given, must be at least 1"),
+    "negative seed": ((*BOT, "seed=-1"), "seed: -1 given, must be at least 0"),
+    "neither yes nor no": ((*BOT, "force=maybe"), "allowed are true, false"),
+    "other kind of file": ((*BOT, "output=some.json"), "must end in .npz"),
+    "folder that is a file": ((*BOT, "output=/dev/null/some.npz"), "/dev/null: is not a folder"),
+    "wrong key of the task": ((*BOT, "env.ids=3"), "env.id"),
+    "list misspelt": (("list", "demo"), "did you mean 'demos'"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused_in_one_line(here: Here, tmp_path: Path, name: str) -> None:
+    words, expected = CASES[name]
+    code, _, err = here(*words)
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1 and expected in err, err
+    assert list(tmp_path.iterdir()) == [], "something was left on disk"
+
+
+@pytest.fixture
+def recorded(here: Here, tmp_path: Path) -> Path:
+    assert here(*BOT, "episodes=2", "output=some.npz")[0] == 0
+    return tmp_path / "some.npz"
+
+
+@pytest.mark.parametrize("algo", ["bc", "dqfd", "r2d3"])
+@pytest.mark.parametrize(
+    ("damage", "words", "expected"),
+    [
+        ("none", ("env=key_corridor",), "recorded on minigrid-MiniGrid-UnlockPickup-v0, the run is on"),
+        ("none", ("env=unlock_pickup", "env.mission_length=6"), "its observations are"),
+        ("cut off", ("env=unlock_pickup",), "cut off or damaged"),
+        ("changed", ("env=unlock_pickup",), "checksum does not fit"),
+        ("missing", ("env=unlock_pickup",), "no such file"),
+        ("foreign", ("env=unlock_pickup",), "not a file of demonstrations"),
+    ],
+)
+def test_bad_demonstrations_are_refused_in_one_line(
+    here: Here, recorded: Path, algo: str, damage: str, words: tuple[str, ...], expected: str
+) -> None:
+    if damage == "cut off":
+        recorded.write_bytes(recorded.read_bytes()[:-50])
+    elif damage == "changed":
+        with np.load(recorded) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        np.savez_compressed(recorded, **{**arrays, "rewards": arrays["rewards"] * 2})
+    elif damage == "missing":
+        recorded.unlink()
+    elif damage == "foreign":
+        recorded.write_text("return,episode\n")
+    code, _, err = here(
+        f"algo={algo}",
+        *words,
+        f"algo.demonstrations={recorded}",
+        "total_timesteps=10",
+        "output_dir=elsewhere",
+    )
+    assert code == 2 and len(err.strip().splitlines()) == 1, err
+    assert expected in err and str(recorded) in err
+    assert not Path("elsewhere").exists(), "something was left on disk"
+
+
+def test_a_forgotten_file(here: Here) -> None:
+    code, _, err = here("algo=r2d3", "env=unlock_pickup", "total_timesteps=10")
+    assert code == 2 and err.startswith("rlexp: algo.demonstrations: no value given")
