@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DONE   := $(VENV)/.setup-done
 CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+# Bytecode is written when a module is first imported: most of what is installed never is.
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 export OMP_NUM_THREADS ?= 1
 
@@ -18,8 +20,8 @@ setup: $(DONE) ## make the environment in .venv (Python 3.11 or newer)
 $(DONE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rlexp needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(PIP) torch
+	$(PIP) -e '.[all,dev]'
 	@$(BIN)/python -m rlexp.envs.datacenter.fetch || echo 'everything but env=datacenter works without it'
 	@touch $@
 
@@ -99,7 +101,7 @@ per: setup ## Schaul et al. 2016 on MinAtar: uniform, proportional, rank (about 
 	$(BIN)/rlexp report per
 
 bench-replay: setup ## prioritized replay beside cpprb and Tianshou
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(PIP) -e '.[bench]'
 	$(BIN)/python -W ignore tests/benchmarks/replay_speed.py --plot outputs/replay_scaling.svg
 
 DEMONSTRATIONS := outputs/demonstrations/unlock_pickup-bot-500.npz outputs/demonstrations/blocked_unlock_pickup-bot-500.npz
