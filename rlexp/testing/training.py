@@ -14,7 +14,7 @@ import torch as th
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from rlexp.algos.common.resumable_logging import SteadyLog
+from rlexp.algos.common.resumable_logging import ResumableLogging
 from rlexp.runs import checkpoint
 from rlexp.runs.evaluation import Evaluator
 from rlexp.testing.cases import (
@@ -33,7 +33,9 @@ from rlexp.testing.cases import (
 
 def _log_interval(case: Case) -> int:
     """Return how often to log; where Stable-Baselines3 counts that from ``learn`` on, only 1 can resume exactly."""
-    counts_from_learn = issubclass(case.target, OnPolicyAlgorithm) and not issubclass(case.target, SteadyLog)
+    counts_from_learn = issubclass(case.target, OnPolicyAlgorithm) and not issubclass(
+        case.target, ResumableLogging
+    )
     return 1 if counts_from_learn else 2
 
 

@@ -120,7 +120,7 @@ def test_the_model_loss_is_that_of_a_loop_over_steps(variant: str, separate: boo
     model.learn(STEPS)
     batch, rows = drawn(model)
     assert {len(part) for part in rows} > {1, 4}, "short windows are among them"
-    window = model._window(batch)
+    window = model._without_burn_in(batch)
     th.manual_seed(1)
     noise = th.randn(5, 12, 7)
     prior_noise = th.randn(5, 12, 3) if variant == "han" else None
@@ -158,7 +158,7 @@ def test_rl_losses_are_those_of_a_loop_over_steps(positions: str, nets: dict[str
         for parameter in model.critic_target.parameters():
             parameter.add_(0.1 * th.randn_like(parameter))
     batch, rows = drawn(model)
-    window = model._window(batch)
+    window = model._without_burn_in(batch)
     _, inferred = model.model_loss(window)
     both = nets.get("critic_input") == "z"
     latents = (inferred.z if both else inferred.z2).detach()
@@ -210,7 +210,7 @@ def own_action(model: SLAC, row: int, noise: th.Tensor, after: bool) -> tuple[th
     seen = list(buffer.observations[begin : row + 1, 0])
     if after:
         seen.append(buffer.next_observations[row, 0])
-    memory = model.policy.empty_memory(1)
+    memory = model.policy.initial_state(1)
     starts = th.ones(1, dtype=th.bool)
     mean = log_std = th.zeros(0)
     for step, observation in enumerate(seen):
@@ -222,7 +222,7 @@ def own_action(model: SLAC, row: int, noise: th.Tensor, after: bool) -> tuple[th
             past = now.expand_as(past)
         stacked = th.cat([past, now], dim=1)
         mean, log_std = actor(actor.join(stacked, done))
-        memory = model.policy.note(
+        memory = model.policy.update_state(
             (stacked[:, 1:], done), th.from_numpy(buffer.actions[(begin + step) % 300])
         )
         starts = th.zeros(1, dtype=th.bool)
@@ -248,7 +248,7 @@ def test_no_gradient_of_actor_or_critics_reaches_the_model() -> None:
     model = build()
     model.learn(STEPS)
     batch, _ = drawn(model)
-    window = model._window(batch)
+    window = model._without_burn_in(batch)
     model_loss, inferred = model.model_loss(window)
     model.policy.zero_grad()
     model_loss.backward()
@@ -286,7 +286,7 @@ def test_an_update_is_that_of_sac_written_out(kind: str, positions: str) -> None
     model.train(1, 12)
     th.set_rng_state(state)
 
-    window = model._window(batch)
+    window = model._without_burn_in(batch)
     with th.no_grad():  # the draws of the model's step, with the weights it had
         observations, _ = latent.normalize(window.observations, window.rewards.unsqueeze(-1))
         latents = latent.infer(observations, window.actions).z2
@@ -368,19 +368,19 @@ def test_acting_step_by_step_is_the_window(kind: str, history: str, pad: str) ->
 def test_the_latent_state_knows_what_is_hidden() -> None:
     """How a pendulum's position has just changed, by a linear fit: not to be had from the position itself."""
     nets = {"z1_dim": 4, "z2_dim": 12, "model_arch": [64], "model_learning_rate": 3e-3}
-    words = {
+    settings = {
         "learning_starts": 2000,
         "buffer_size": 2000,
         "batch_size": 32,
         "sequence_length": 8,
         "divergence_warmup": 0,
     }
-    model = build(task=lambda: pendulum("positions"), nets=nets, **words)
+    model = build(task=lambda: pendulum("positions"), nets=nets, **settings)
     model.learn(800)
-    model._measure()
+    model._fit_normalizer()
     for _ in range(400):
-        model._train_model(model._window(model._draw(32)))
-    window = model._window(model._draw(600))
+        model._train_model(model._without_burn_in(model._sample(32)))
+    window = model._without_burn_in(model._sample(600))
     with th.no_grad():
         _, inferred = model.model_loss(window)
     full = window.lengths == 8

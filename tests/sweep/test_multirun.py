@@ -74,7 +74,14 @@ def test_algorithms_and_seeds(
 def test_workers_do_not_stay_in_the_folder_of_an_earlier_multirun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["-m", "algo=random", "seed=0,1", "hydra/launcher=joblib", "logger=none", "evaluation.episodes=1"]
+    arguments = [
+        "-m",
+        "algo=random",
+        "seed=0,1",
+        "hydra/launcher=joblib",
+        "logger=none",
+        "evaluation.episodes=1",
+    ]
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)

@@ -24,11 +24,11 @@ from rlexp.algos.acer.recurrent import ACERCnnLstmPolicy, ACERLstmPolicy
 from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, SegmentStore
 from rlexp.algos.acer.spec import ACERConfig
 from rlexp.algos.acer.updates import Info, Settings, acer_loss
-from rlexp.algos.common.resumable_logging import SteadyLog
+from rlexp.algos.common.resumable_logging import ResumableLogging
 from rlexp.errors import UsageError
 
 
-class ACER(SteadyLog):
+class ACER(ResumableLogging):
     """Actor-critic with experience replay: ``ACER("MlpPolicy", env).learn(10_000)``.
 
     After every ``n_steps`` in each environment: one update on what was just walked, then a

@@ -1,4 +1,4 @@
-"""What Stable-Baselines3's SAC lacks to act and learn with a memory."""
+"""Base classes of SAC with a recurrent policy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from rlexp.errors import UsageError
 from rlexp.losses.sac import ent_coef_loss
 
 Array = npt.NDArray[Any]
-Memory = tuple[th.Tensor, ...]
+RecurrentState = tuple[th.Tensor, ...]
 
 
-class MemoryPolicy(BasePolicy, ABC):
-    """Acts on what it sees and on a memory: tensors ``(n_envs, ...)`` that are 0 when an episode begins."""
+class RecurrentSACPolicy(BasePolicy, ABC):
+    """Policy with a recurrent state: tensors ``(n_envs, ...)`` that are 0 at the beginning of an episode."""
 
     observation_dim: int
     action_dim: int
@@ -35,37 +35,39 @@ class MemoryPolicy(BasePolicy, ABC):
     ) -> None:
         for what, space in (("observations", observation_space), ("actions", action_space)):
             if not isinstance(space, spaces.Box) or len(space.shape) != 1:
-                raise UsageError(f"{type(self).__name__} needs {what} in one vector, the task has {space}")
+                raise UsageError(
+                    f"{type(self).__name__} needs {what} in one vector, the environment has {space}"
+                )
         super().__init__(observation_space, action_space, squash_output=True, **words)
         self.observation_dim = int(np.prod(observation_space.shape or ()))
         self.action_dim = int(np.prod(action_space.shape or ()))
 
     @abstractmethod
-    def empty_memory(self, n_envs: int) -> Memory:
-        """Return the memory at the beginning of an episode."""
+    def initial_state(self, n_envs: int) -> RecurrentState:
+        """Return the recurrent state at the beginning of an episode."""
 
     @abstractmethod
     def act(
-        self, observations: th.Tensor, memory: Memory, starts: th.Tensor, deterministic: bool
-    ) -> tuple[th.Tensor, Memory]:
+        self, observations: th.Tensor, state: RecurrentState, starts: th.Tensor, deterministic: bool
+    ) -> tuple[th.Tensor, RecurrentState]:
         """Choose actions.
 
         :param observations: ``(n_envs, observation_dim)``
-        :param memory: 0 where an episode begins
-        :param starts: whether it does, ``(n_envs,)``
-        :param deterministic: False: actions are drawn
-        :return: actions from -1 to 1, ``(n_envs, action_dim)``, and the memory, which knows of the observations but not
-            yet of the actions
+        :param state: 0 where an episode begins
+        :param starts: whether an episode begins, ``(n_envs,)``
+        :param deterministic: False: actions are sampled
+        :return: actions from -1 to 1, ``(n_envs, action_dim)``, and the state after the observations, which does not
+            include these actions yet; see :meth:`update_state`
         """
 
     @abstractmethod
-    def note(self, memory: Memory, actions: th.Tensor) -> Memory:
-        """Return the memory after actions from -1 to 1, ``(n_envs, action_dim)``, were taken."""
+    def update_state(self, state: RecurrentState, actions: th.Tensor) -> RecurrentState:
+        """Return the state after actions from -1 to 1, ``(n_envs, action_dim)``, were taken."""
 
     def _predict(self, observation: Any, deterministic: bool = False) -> th.Tensor:
         n = len(observation)
         starts = th.ones(n, dtype=th.bool, device=self.device)
-        return self.act(observation, self.empty_memory(n), starts, deterministic)[0]
+        return self.act(observation, self.initial_state(n), starts, deterministic)[0]
 
     def forward(self, observation: Any, deterministic: bool = False) -> th.Tensor:
         """Act as at the beginning of an episode."""
@@ -78,22 +80,22 @@ class MemoryPolicy(BasePolicy, ABC):
         state: tuple[Array, ...] | None,
         episode_start: Array | None,
         deterministic: bool,
-    ) -> tuple[th.Tensor, Memory]:
+    ) -> tuple[th.Tensor, RecurrentState]:
         """Act on arrays ``(n_envs, ...)``; see :meth:`act`."""
-        seen = th.as_tensor(observations, dtype=th.float32, device=self.device)
-        n = len(seen)
+        tensor = th.as_tensor(observations, dtype=th.float32, device=self.device)
+        n = len(tensor)
         if state is None:
-            memory, starts = self.empty_memory(n), th.ones(n, dtype=th.bool, device=self.device)
+            current, starts = self.initial_state(n), th.ones(n, dtype=th.bool, device=self.device)
         else:
-            memory = tuple(th.as_tensor(part, device=self.device) for part in state)
+            current = tuple(th.as_tensor(part, device=self.device) for part in state)
             starts = th.zeros(n, dtype=th.bool, device=self.device)
             if episode_start is not None and np.any(episode_start):
                 starts = th.as_tensor(np.asarray(episode_start, dtype=bool), device=self.device)
-                memory = tuple(
+                current = tuple(
                     th.where(starts.view(-1, *[1] * (part.dim() - 1)), th.zeros_like(part), part)
-                    for part in memory
+                    for part in current
                 )
-        return self.act(seen, memory, starts, deterministic)
+        return self.act(tensor, current, starts, deterministic)
 
     def predict(
         self,
@@ -102,24 +104,24 @@ class MemoryPolicy(BasePolicy, ABC):
         episode_start: Array | None = None,
         deterministic: bool = False,
     ) -> tuple[Array, tuple[Array, ...] | None]:
-        """Act, and remember it.
+        """Act, and update the recurrent state.
 
         :param observation: one, or ``(n_envs, observation_dim)``
-        :param state: what this returned the last time; None: at the beginning of an episode
-        :param episode_start: where an episode begins all the same, ``(n_envs,)``
-        :param deterministic: False: actions are drawn
-        :return: actions in the task's own range, and the state
+        :param state: what the last call returned; None: the beginning of an episode
+        :param episode_start: where the state is reset because an episode begins, ``(n_envs,)``
+        :param deterministic: False: actions are sampled
+        :return: actions in the range of the action space, and the state
         """
         reject_reset_result(observation)
         self.set_training_mode(False)
         vectorized = self.is_vectorized_observation(observation)
         observations = np.asarray(observation).reshape(-1, self.observation_dim)
-        actions, memory = self.step(observations, state, episode_start, deterministic)
-        memory = self.note(memory, actions)
+        actions, current = self.step(observations, state, episode_start, deterministic)
+        after = self.update_state(current, actions)
         assert isinstance(self.action_space, spaces.Box)
         scaled = actions.cpu().numpy().reshape(-1, *self.action_space.shape)
         unscaled = np.clip(self.unscale_action(scaled), self.action_space.low, self.action_space.high)
-        return (unscaled if vectorized else unscaled[0]), tuple(part.cpu().numpy() for part in memory)
+        return (unscaled if vectorized else unscaled[0]), tuple(part.cpu().numpy() for part in after)
 
     def set_training_mode(self, mode: bool) -> None:
         """Switch modes; the base class walks through every module even when nothing changes."""
@@ -127,15 +129,15 @@ class MemoryPolicy(BasePolicy, ABC):
             super().set_training_mode(mode)
 
 
-class MemorySAC(ValidatedAlgorithm, SavedReplay, SAC):
-    """SAC whose policy is a :class:`MemoryPolicy` and whose buffer gives windows; a base, not an algorithm."""
+class RecurrentSAC(ValidatedAlgorithm, SavedReplay, SAC):
+    """SAC whose policy is a :class:`RecurrentSACPolicy` and whose replay buffer samples sequences; a base class."""
 
-    policy: MemoryPolicy  # type: ignore[assignment]
+    policy: RecurrentSACPolicy  # type: ignore[assignment]
     replay_buffer: SequenceReplay
-    # Carried from rollout to rollout; a checkpoint keeps it under this name.
+    # Carried from rollout to rollout; checkpoints save it under this name.
     _last_lstm_states: tuple[Array, ...] | None
 
-    def __init__(self, policy: str | type[MemoryPolicy], env: Any, **sac: Any) -> None:
+    def __init__(self, policy: str | type[RecurrentSACPolicy], env: Any, **sac: Any) -> None:
         self._last_lstm_states = None
         max_grad_norm = sac.pop("max_grad_norm", None)
         self.max_grad_norm = math.inf if max_grad_norm is None else float(max_grad_norm)
@@ -160,10 +162,10 @@ class MemorySAC(ValidatedAlgorithm, SavedReplay, SAC):
     def _sample_action(
         self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
     ) -> tuple[Array, Array]:
-        """Act, at random in the beginning; the memory is kept from the first step on."""
+        """Act, at random before learning starts; the recurrent state is updated from the first step on."""
         assert self._last_obs is not None
         observations = np.asarray(self._last_obs).reshape(n_envs, -1)
-        chosen, memory = self.policy.step(
+        chosen, state = self.policy.step(
             observations, self._last_lstm_states, self._last_episode_starts, deterministic=False
         )
         if self.num_timesteps < learning_starts:
@@ -173,8 +175,8 @@ class MemorySAC(ValidatedAlgorithm, SavedReplay, SAC):
             scaled = chosen.cpu().numpy()
         if action_noise is not None:
             scaled = np.clip(scaled + action_noise(), -1, 1).astype(np.float32)
-        noted = self.policy.note(memory, th.as_tensor(scaled, device=self.device))
-        self._last_lstm_states = tuple(part.cpu().numpy() for part in noted)
+        updated = self.policy.update_state(state, th.as_tensor(scaled, device=self.device))
+        self._last_lstm_states = tuple(part.cpu().numpy() for part in updated)
         return self.policy.unscale_action(scaled), scaled
 
     def _store_transition(
@@ -184,11 +186,11 @@ class MemorySAC(ValidatedAlgorithm, SavedReplay, SAC):
         self._last_episode_starts = dones
 
     def _ent_coef(self) -> th.Tensor:
-        """Return the entropy coefficient as it stands, without a gradient."""
+        """Return the current entropy coefficient, without gradient."""
         return self.ent_coef_tensor if self.log_ent_coef is None else self.log_ent_coef.detach().exp()
 
-    def _learn_ent_coef(self, log_probs: th.Tensor, mask: th.Tensor | None) -> None:
-        """Take a step on the entropy coefficient where it is learned."""
+    def _update_ent_coef(self, log_probs: th.Tensor, mask: th.Tensor | None) -> None:
+        """Take an optimizer step on the entropy coefficient if it is learned."""
         if self.ent_coef_optimizer is None or self.log_ent_coef is None:
             return
         assert isinstance(self.target_entropy, float)
@@ -209,7 +211,7 @@ class MemorySAC(ValidatedAlgorithm, SavedReplay, SAC):
             th.nn.utils.clip_grad_norm_(module.parameters(), self.max_grad_norm)
         module.optimizer.step()
 
-    def _follow(self, module: th.nn.Module, target: th.nn.Module) -> None:
-        """Move a target network towards the one that it follows."""
+    def _update_target(self, module: th.nn.Module, target: th.nn.Module) -> None:
+        """Move a target network towards its online network (Polyak averaging)."""
         with th.no_grad():
             th._foreach_lerp_(list(target.parameters()), list(module.parameters()), self.tau)

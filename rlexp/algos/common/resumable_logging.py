@@ -10,7 +10,7 @@ from stable_baselines3.common.type_aliases import MaybeCallback
 from rlexp.algos.common.base import ValidatedAlgorithm
 
 
-class SteadyLog(ValidatedAlgorithm, OnPolicyAlgorithm):
+class ResumableLogging(ValidatedAlgorithm, OnPolicyAlgorithm):
     """On-policy algorithm with short rollouts: logs every ``log_interval``-th since the very beginning.
 
     Stable-Baselines3 counts from the start of ``learn``, so that a resumed run would log at other steps.

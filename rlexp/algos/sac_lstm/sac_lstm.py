@@ -1,4 +1,4 @@
-"""Soft actor-critic with an LSTM in the actor and in each critic, trained on windows of a flat buffer."""
+"""Soft actor-critic with an LSTM in the actor and in each critic, trained on sequences sampled from a flat buffer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch as th
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
 
-from rlexp.algos.common.recurrent_sac import MemorySAC
+from rlexp.algos.common.recurrent_sac import RecurrentSAC
 from rlexp.algos.sac_lstm.policies import SACLSTMPolicy
 from rlexp.algos.sac_lstm.spec import SACLSTMConfig
 from rlexp.buffers.sequence_replay import SequenceBatch
@@ -16,24 +16,25 @@ from rlexp.losses.sac import actor_loss, critic_loss, soft_targets, soft_values,
 from rlexp.networks.two_branch import RecurrentActor, RecurrentCritic, frozen
 
 
-class SACLSTM(MemorySAC):
+class SACLSTM(RecurrentSAC):
     """SAC with LSTMs: ``SACLSTM("MlpPolicy", env).learn(10_000)``; defaults are those of Biemann et al. 2021.
 
-    Every network has a memory of its own, which begins at zero with the window, or at the beginning of the
-    burn-in; no state is stored. An update goes in the order of Stable-Baselines3's SAC: entropy coefficient, critics,
+    Every network has an LSTM of its own, whose state is zero at the beginning of a sequence, burn-in included; no
+    state is stored. An update goes in the order of Stable-Baselines3's SAC: entropy coefficient, critics,
     then the actor against the critics just updated.
 
     :param policy: "MlpPolicy", or a subclass of :class:`SACLSTMPolicy`
     :param env: actions and observations in one vector each
     :param learning_rate: of all optimizers
-    :param buffer_size: steps remembered, of all environments together
+    :param buffer_size: steps in the replay buffer, of all environments together
     :param learning_starts: steps at random before the first update
-    :param batch_size: windows per update
-    :param sequence_length: steps of a window that are learned from
-    :param burn_in: steps before them, to warm the memories up; gradients pass through them
-    :param tau: the share of the critics that the targets take over at an update
+    :param batch_size: sequences per update
+    :param sequence_length: steps of a sequence to learn from
+    :param burn_in: steps before them, to warm up the recurrent states; gradients pass through them
+    :param tau: fraction by which the target critics move towards the critics at an update
     :param max_grad_norm: longer gradients of actor and critics are cut to it; None: none are
-    :param sac: every other word of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and gSDE
+    :param sac: every other argument of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and
+        gSDE
     :raises UsageError: when a setting or a space cannot work
     """
 
@@ -84,12 +85,12 @@ class SACLSTM(MemorySAC):
             batch = self.replay_buffer.sample_sequences(batch_size, env=self._vec_normalize_env)
             ent_coef = self._ent_coef()
             actions, log_probs = self.sample_actions(batch)
-            self._learn_ent_coef(log_probs[:-1], batch.mask)
+            self._update_ent_coef(log_probs[:-1], batch.mask)
             value_loss = self.critic_loss(batch, actions, log_probs, ent_coef)
             self._descend(self.critic, value_loss)
             policy_loss = self.actor_loss(batch, actions, log_probs, ent_coef)
             self._descend(self.actor, policy_loss)
-            self._follow(self.critic, self.critic_target)
+            self._update_target(self.critic, self.critic_target)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record_mean("train/ent_coef", ent_coef.item())
@@ -97,11 +98,11 @@ class SACLSTM(MemorySAC):
         self.logger.record_mean("train/critic_loss", value_loss.item())
 
     def sample_actions(self, batch: SequenceBatch) -> tuple[th.Tensor, th.Tensor]:
-        """Draw the actor's action at every observation of some windows.
+        """Sample the actor's action at every observation of some sequences.
 
-        One draw serves both losses: as the step's own action and as the one that follows the step before.
+        Both losses use the same sample: as the action of its own step and as the next action of the step before.
 
-        :param batch: windows of the buffer, ``T`` steps and ``T + 1`` observations
+        :param batch: sequences of the buffer, ``T`` steps and ``T + 1`` observations
         :return: actions, ``(T + 1, n, action_dim)``, and their log-densities, ``(T + 1, n)``
         """
         mean, log_std, _ = self.actor(batch.observations, batch.previous_actions)
@@ -112,7 +113,7 @@ class SACLSTM(MemorySAC):
     ) -> th.Tensor:
         """Return the critics' loss; its gradient reaches the critics alone.
 
-        :param batch: windows of the buffer
+        :param batch: sequences of the buffer
         :param actions: of :meth:`sample_actions`; likewise ``log_probs``
         :param ent_coef: the entropy coefficient
         """
@@ -128,9 +129,9 @@ class SACLSTM(MemorySAC):
     def actor_loss(
         self, batch: SequenceBatch, actions: th.Tensor, log_probs: th.Tensor, ent_coef: th.Tensor
     ) -> th.Tensor:
-        """Return the actor's loss against the critics as they stand; its gradient reaches the actor alone.
+        """Return the actor's loss against the current critics; its gradient reaches the actor alone.
 
-        :param batch: windows of the buffer
+        :param batch: sequences of the buffer
         :param actions: of :meth:`sample_actions`; likewise ``log_probs``
         :param ent_coef: the entropy coefficient
         """

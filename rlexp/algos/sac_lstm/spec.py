@@ -30,7 +30,7 @@ SPECS = (
     AlgoSpec(
         "sac_lstm",
         "rlexp.algos.sac_lstm.sac_lstm:SACLSTM",
-        "Soft actor-critic with LSTMs, for tasks that must be remembered",
+        "Soft actor-critic with LSTMs, for partially observable environments",
         actions=("continuous",),
         observations=("vector",),
         unsupported=("net_arch",),

@@ -1,4 +1,4 @@
-"""The actors and critics of SLAC: what was seen goes to the actor, what it is taken to mean to the critics."""
+"""The actors and critics of SLAC: actors read observations, critics read latent states."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ Heads = tuple[th.Tensor, th.Tensor]  # mean and log of the standard deviation
 
 
 class StackActor(nn.Module):
-    """A Gaussian over actions before they are squashed, given the last observations (and the actions in between).
+    """A Gaussian over actions before they are squashed, given the last observations and, optionally, the actions in
+    between.
 
     :param observation_dim: size of an observation
     :param action_dim: size of an action
-    :param length: observations that it sees
-    :param with_actions: whether it sees the actions in between, too
-    :param repeats: what stands before the first observation of an episode: that observation again; False: zeros
+    :param length: number of observations in its input
+    :param with_actions: whether the actions in between are part of the input
+    :param repeats: how the stack is padded at the beginning of an episode: True: with the first observation; False:
+        with zeros
     :param hidden: units of the hidden layers
     :param activation: between layers
-    :param separate: networks of their own for mean and standard deviation
+    :param separate: separate networks for mean and standard deviation
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class StackActor(nn.Module):
         )
 
     def forward(self, stacked: th.Tensor) -> Heads:
-        """Return mean and ``log σ``, ``(..., action_dim)`` each, of what :meth:`stack` or :meth:`join` returned."""
+        """Return mean and ``log σ``, ``(..., action_dim)`` each, of an output of :meth:`stack` or :meth:`join`."""
         if self.deviation is not None:
             mean, log_std = self.mean(stacked), self.deviation(stacked)
         else:
@@ -58,10 +60,10 @@ class StackActor(nn.Module):
         return mean, log_std.clamp(*LOG_STD_RANGE)
 
     def join(self, observations: th.Tensor, actions: th.Tensor) -> th.Tensor:
-        """Put one stack together.
+        """Build the input from observations and actions.
 
         :param observations: oldest first, ``(n, length, observation_dim)``
-        :param actions: those in between, ``(n, length - 1, action_dim)``
+        :param actions: the ones in between, ``(n, length - 1, action_dim)``
         :return: ``(n, in_dim)``
         """
         parts = (
@@ -69,25 +71,27 @@ class StackActor(nn.Module):
         )
         return th.cat(parts, dim=-1)
 
-    def stack(self, windows: SequenceBatch) -> th.Tensor:
-        """Return the stack at every observation of some windows, ``(T + 1, n, in_dim)``.
+    def stack(self, sequences: SequenceBatch) -> th.Tensor:
+        """Return the stack at every observation of some sequences, ``(T + 1, n, in_dim)``.
 
-        Right from the window's ``before`` on, if that is ``length - 1`` or the window begins with its episode.
+        Correct after the burn-in, if that has ``length - 1`` steps or the sequence begins with its episode.
+
+        :param sequences: with burn-in
         """
-        seen, done = windows.observations, windows.previous_actions
-        first = seen[:1].expand(self.length - 1, -1, -1)
-        padded = th.cat([first if self.repeats else th.zeros_like(first), seen])
+        observations, actions = sequences.observations, sequences.previous_actions
+        first = observations[:1].expand(self.length - 1, -1, -1)
+        padded = th.cat([first if self.repeats else th.zeros_like(first), observations])
         parts = [padded.unfold(0, self.length, 1).transpose(2, 3).flatten(2)]
         if self.with_actions and self.length > 1:
-            padded = F.pad(done, (0, 0, 0, 0, self.length - 2, 0))
+            padded = F.pad(actions, (0, 0, 0, 0, self.length - 2, 0))
             parts.append(padded.unfold(0, self.length - 1, 1).transpose(2, 3).flatten(2))
         return th.cat(parts, dim=-1)
 
 
 class LatentCritic(nn.Module):
-    """Two action values of a latent state, and its value where that is learned, too.
+    """Two action values of a latent state and, optionally, its state value.
 
-    :param latent_dim: size of what it is shown of the latent state
+    :param latent_dim: size of the part of the latent state that it reads
     :param action_dim: size of an action
     :param hidden: units of the hidden layers
     :param activation: between layers
@@ -115,21 +119,24 @@ class LatentCritic(nn.Module):
 
 
 class SequenceActor(RecurrentActor):
-    """The actor of SAC-LSTM over whole windows, which sees past their beginning."""
+    """The actor of SAC-LSTM over whole sequences, burn-in included."""
 
-    def over(self, windows: SequenceBatch) -> Heads:
-        """Return mean and ``log σ`` at every observation, ``(T + 1, n, action_dim)`` each."""
-        mean, log_std, _ = self(windows.observations, windows.previous_actions)
+    def over(self, sequences: SequenceBatch) -> Heads:
+        """Return mean and ``log σ`` at every observation, ``(T + 1, n, action_dim)`` each.
+
+        :param sequences: with burn-in
+        """
+        mean, log_std, _ = self(sequences.observations, sequences.previous_actions)
         return mean, log_std
 
 
-def at(values: th.Tensor, places: th.Tensor) -> th.Tensor:
-    """Return what stands in some places of a sequence, each window having its own.
+def at(values: th.Tensor, steps: th.Tensor) -> th.Tensor:
+    """Return the values at some steps, which differ from sequence to sequence.
 
     :param values: ``(T, n, ...)``
-    :param places: int64, ``(K, n)``, each below T
+    :param steps: int64, ``(K, n)``, each below T
     :return: ``(K, n, ...)``
     """
-    columns: Any = th.arange(places.shape[1], device=places.device)
-    found: th.Tensor = values[places, columns]
+    columns: Any = th.arange(steps.shape[1], device=steps.device)
+    found: th.Tensor = values[steps, columns]
     return found

@@ -10,13 +10,13 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
 from rlexp.algos.common.optimizers import fused_adam
-from rlexp.algos.common.recurrent_sac import Memory, MemoryPolicy
+from rlexp.algos.common.recurrent_sac import RecurrentSACPolicy, RecurrentState
 from rlexp.algos.slac.networks import LatentCritic, SequenceActor, StackActor
 from rlexp.errors import UsageError
 from rlexp.losses.sac import squashed_gaussian
 from rlexp.networks.latent import LatentModel
 
-_WORDS = (
+_NETWORK_ARGUMENTS = (
     "z1_dim",
     "z2_dim",
     "model_arch",
@@ -39,10 +39,10 @@ _WORDS = (
 )
 
 
-class SLACPolicy(MemoryPolicy):
-    """The actor acts on what was seen; neither it nor the model that acting needs is run through the latent model.
+class SLACPolicy(RecurrentSACPolicy):
+    """The actor reads observations alone, so that acting does not need the latent model.
 
-    Its memory: of a stacking actor, the last observations but one and the actions after them; of a recurrent one, the
+    Recurrent state of a stacking actor: the previous observations and the actions after them; of a recurrent actor: the
     LSTM's state and the previous action.
 
     :param observation_space: a vector
@@ -54,16 +54,16 @@ class SLACPolicy(MemoryPolicy):
     :param model_activation: name of a class in ``torch.nn``
     :param net_arch: hidden units of actor and critics
     :param activation_fn: between their layers
-    :param separate_std: networks of their own for standard deviations
-    :param observation_std: the latent model's of what is seen; None: learned
-    :param sequence_length: observations that a stacking actor sees
+    :param separate_std: separate networks for standard deviations
+    :param observation_std: standard deviation of observations in the latent model; None: learned
+    :param sequence_length: observations in the input of a stacking actor
     :param actor_kind: ``"stack"`` or ``"lstm"``
-    :param actor_history: ``"obs"`` or ``"obs_act"``: what a stacking actor sees
-    :param pad: ``"zero"`` or ``"repeat"``: what stands before the first observation
+    :param actor_history: ``"obs"`` or ``"obs_act"``: input of a stacking actor
+    :param pad: ``"zero"`` or ``"repeat"``: padding before the first observation
     :param actor_units: of a recurrent actor's layers
     :param lstm_hidden_size: of its LSTM
     :param critic_kind: ``"v"``: a state value with a target network; ``"q_target"``: target action values
-    :param critic_input: ``"z2"`` or ``"z"``: what critics see of the latent state
+    :param critic_input: ``"z2"`` or ``"z"``: part of the latent state that critics read
     :param model_learning_rate: of the latent model
     :param optimizer_class: of all networks
     :param optimizer_kwargs: its arguments except the learning rate; Adam is fused unless they say otherwise
@@ -97,7 +97,7 @@ class SLACPolicy(MemoryPolicy):
         use_sde: bool = False,
     ) -> None:
         if use_sde:
-            raise UsageError("use_sde: True given, an actor with a memory knows only noise of one step")
+            raise UsageError("use_sde: True given, recurrent actors do not support gSDE")
         super().__init__(
             observation_space,
             action_space,
@@ -106,8 +106,9 @@ class SLACPolicy(MemoryPolicy):
         )
         model_arch = [128, 128] if model_arch is None else list(model_arch)
         net_arch = [256, 256] if net_arch is None else list(net_arch)
-        given = locals()
-        self._given = {word: given[word] for word in _WORDS if not word.startswith("optimizer")}
+        arguments = locals()
+        names = (name for name in _NETWORK_ARGUMENTS if not name.startswith("optimizer"))
+        self._network_arguments = {name: arguments[name] for name in names}
         self.sequence_length = sequence_length
         self.lstm_hidden_size = lstm_hidden_size
         self.both_levels = critic_input == "z"
@@ -129,11 +130,11 @@ class SLACPolicy(MemoryPolicy):
                 separate_std,
             )
         latent_dim = z2_dim + z1_dim * self.both_levels
-        words = (latent_dim, self.action_dim, net_arch, activation_fn)
-        self.critic = LatentCritic(*words, with_value=critic_kind == "v")
-        target = LatentCritic(*words, with_value=critic_kind == "v")
+        critic_sizes = (latent_dim, self.action_dim, net_arch, activation_fn)
+        self.critic = LatentCritic(*critic_sizes, with_value=critic_kind == "v")
+        target = LatentCritic(*critic_sizes, with_value=critic_kind == "v")
         target.load_state_dict(self.critic.state_dict())
-        # What is bootstrapped from: the state value where there is one, else the action values.
+        # Targets bootstrap from the state value if there is one, else from the action values.
         self.critic_target: nn.Module = target if target.value is None else target.value
         self.critic_target.requires_grad_(False)
         rates = (
@@ -148,7 +149,7 @@ class SLACPolicy(MemoryPolicy):
                 **self.optimizer_kwargs,
             )
 
-    def empty_memory(self, n_envs: int) -> Memory:
+    def initial_state(self, n_envs: int) -> RecurrentState:
         """Return zeros."""
         if isinstance(self.actor, SequenceActor):
             shapes: list[tuple[int, ...]] = [
@@ -164,41 +165,41 @@ class SLACPolicy(MemoryPolicy):
         return tuple(th.zeros(n_envs, *shape, device=self.device) for shape in shapes)
 
     def act(
-        self, observations: th.Tensor, memory: Memory, starts: th.Tensor, deterministic: bool
-    ) -> tuple[th.Tensor, Memory]:
+        self, observations: th.Tensor, state: RecurrentState, starts: th.Tensor, deterministic: bool
+    ) -> tuple[th.Tensor, RecurrentState]:
         """Choose actions; see the base class."""
         if isinstance(self.actor, SequenceActor):
-            hidden, cell, previous = memory
+            hidden, cell, previous = state
             mean, log_std, (hidden, cell) = self.actor(
                 observations.unsqueeze(0), previous.unsqueeze(0), (hidden.unsqueeze(0), cell.unsqueeze(0))
             )
             mean, log_std = mean.squeeze(0), log_std.squeeze(0)
-            after: Memory = (hidden.squeeze(0), cell.squeeze(0), previous)
+            after: RecurrentState = (hidden.squeeze(0), cell.squeeze(0), previous)
         else:
-            past, done = memory
+            past, actions = state
             now = observations.unsqueeze(1)
             if self.actor.repeats:
                 past = th.where(starts.view(-1, 1, 1), now.expand_as(past), past)
-            seen = th.cat([past, now], dim=1)
-            mean, log_std = self.actor(self.actor.join(seen, done))
-            after = (seen[:, 1:], done)
+            stacked = th.cat([past, now], dim=1)
+            mean, log_std = self.actor(self.actor.join(stacked, actions))
+            after = (stacked[:, 1:], actions)
         if deterministic:
             return th.tanh(mean), after
         return squashed_gaussian(mean, log_std, th.randn_like(mean))[0], after
 
-    def note(self, memory: Memory, actions: th.Tensor) -> Memory:
-        """Put the actions where the next step will look for them."""
+    def update_state(self, state: RecurrentState, actions: th.Tensor) -> RecurrentState:
+        """Store the actions as the previous ones of the next step."""
         if isinstance(self.actor, SequenceActor):
-            return (*memory[:2], actions)
-        past, done = memory
-        return past, th.cat([done, actions.unsqueeze(1)], dim=1)[:, 1:]
+            return (*state[:2], actions)
+        past, earlier = state
+        return past, th.cat([earlier, actions.unsqueeze(1)], dim=1)[:, 1:]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             "observation_space": self.observation_space,
             "action_space": self.action_space,
             "lr_schedule": self._dummy_schedule,
-            **self._given,
+            **self._network_arguments,
             "optimizer_class": self.optimizer_class,
             "optimizer_kwargs": self.optimizer_kwargs,
         }

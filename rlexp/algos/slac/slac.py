@@ -1,4 +1,4 @@
-"""Stochastic latent actor-critic: a model explains what is seen, critics judge its latent states, the actor sees."""
+"""Stochastic latent actor-critic: critics read the states of a latent variable model, the actor reads observations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn, Schedul
 from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp.algos.common.pretraining import pretrain
-from rlexp.algos.common.recurrent_sac import MemorySAC
+from rlexp.algos.common.recurrent_sac import RecurrentSAC
 from rlexp.algos.slac.networks import LatentCritic, SequenceActor, StackActor, at
 from rlexp.algos.slac.policies import SLACPolicy
 from rlexp.algos.slac.spec import SLACConfig
@@ -27,53 +27,60 @@ _LEE_STD = math.sqrt(0.1)
 
 
 class RLBatch(NamedTuple):
-    """What actor and critics learn from: ``K`` steps of each of ``n`` windows."""
+    """What actor and critics learn from: ``K`` steps of each of ``n`` sequences."""
 
     latents: th.Tensor
-    """As critics see them, ``(K, n, latent_dim)``; likewise ``next_latents``."""
+    """What critics read of the latent states, ``(K, n, latent_dim)``."""
     next_latents: th.Tensor
+    """The same one step later, ``(K, n, latent_dim)``."""
     actions: th.Tensor
-    """Those that were taken, ``(K, n, action_dim)``."""
+    """Actions taken, ``(K, n, action_dim)``."""
     rewards: th.Tensor
-    """``(K, n)``; likewise ``terminals`` and ``mask``, which steps count (None: all)."""
+    """``(K, n)``."""
     terminals: th.Tensor
+    """``(K, n)``."""
     mask: th.Tensor | None
+    """Which steps count, ``(K, n)``; None: all."""
     drawn: th.Tensor
-    """The actor's own actions, ``(K, n, action_dim)``, with a gradient."""
+    """Actions sampled from the current actor, ``(K, n, action_dim)``, with gradient."""
     log_probs: th.Tensor
-    """Of the actor's own actions, ``(K, n)``."""
+    """Log-densities of the sampled actions, ``(K, n)``."""
     next_drawn: th.Tensor
-    """The actor's own actions one step later; empty where the critics learn a state value."""
+    """Actions sampled one step later; empty where the critics learn a state value."""
     next_log_probs: th.Tensor
+    """Log-densities of these."""
 
 
-class SLAC(MemorySAC):
+class SLAC(RecurrentSAC):
     """Stochastic latent actor-critic (Lee et al. 2020): ``SLAC("MlpPolicy", env).learn(10_000)``.
 
-    Sizes are those of Biemann et al. 2021. An update draws windows, takes a step on the latent model, then, with the
-    latent states that the model's step had inferred, one on the entropy coefficient, the critics and the actor, in that
-    order as in Stable-Baselines3's SAC; no gradient of theirs reaches the model.
+    Sizes are those of Biemann et al. 2021. An update samples sequences and updates the latent model; then, with the
+    latent states inferred for that, the entropy coefficient, the critics and the actor, in the order of
+    Stable-Baselines3's SAC. Their gradients do not reach the model.
 
     :param policy: "MlpPolicy", or a subclass of :class:`SLACPolicy`
     :param env: actions and observations in one vector each
     :param learning_rate: of actor, critics and entropy coefficient; the model's is in ``policy_kwargs``
-    :param buffer_size: steps remembered, of all environments together
+    :param buffer_size: steps in the replay buffer, of all environments together
     :param learning_starts: steps at random before the first update
-    :param pretrain_updates: steps on the model alone before the first update of actor and critics
-    :param divergence_warmup: steps on the model until the divergence weighs as much as the bound says; it begins at 0
-    :param standardize: the model sees observations and rewards in units of the spread that they have before the first
-        update; else a large one is taken for noise, since its learned deviation grows faster than what explains it
-    :param batch_size: windows per update
-    :param sequence_length: steps of a window
-    :param actor_burn_in: steps before the window that a recurrent actor sees, too
+    :param pretrain_updates: updates of the model alone before the first update of actor and critics
+    :param divergence_warmup: updates of the model over which the weight of the divergence grows from 0 to 1
+    :param standardize: normalize the model's observations and rewards by their mean and standard deviation before the
+        first update; without it large ones are modelled as noise, since the learned deviation adapts faster than the
+        mean
+    :param batch_size: sequences per update
+    :param sequence_length: steps of a sequence
+    :param actor_burn_in: steps before the sequence that a recurrent actor reads, too
     :param variant: the model's objective. ``"elbo"``: the evidence lower bound; ``"han"``: of Han et al.'s code, each
-        part by its size, decoders fed with z¹ of the prior; ``"lee"``: of Lee et al.'s, the bound with a fixed standard
-        deviation of what is seen, and no reward that ends an episode
-    :param rl_positions: where actor and critics learn: at the ``"last"`` step of a window (Lee) or at ``"all"`` (Han)
-    :param tau: the share of the critics that the targets take over at an update
+        term divided by its dimensions, decoders fed with z¹ of the prior; ``"lee"``: of Lee et al.'s code, the bound
+        with a fixed standard deviation of observations, without the rewards of terminal steps
+    :param rl_positions: steps on which actor and critics are trained: the ``"last"`` of a sequence (Lee) or ``"all"``
+        (Han)
+    :param tau: fraction by which the target network moves towards its online network at an update
     :param max_grad_norm: longer gradients of model, actor and critics are cut to it; None: none are
     :param policy_kwargs: see :class:`SLACPolicy`
-    :param sac: every other word of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and gSDE
+    :param sac: every other argument of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and
+        gSDE
     :raises UsageError: when a setting or a space cannot work
     """
 
@@ -104,9 +111,9 @@ class SLAC(MemorySAC):
         policy_kwargs: dict[str, Any] | None = None,
         **sac: Any,
     ) -> None:
-        words = {**(policy_kwargs or {}), "sequence_length": sequence_length}
+        policy_kwargs = {**(policy_kwargs or {}), "sequence_length": sequence_length}
         if variant == "lee":
-            words["observation_std"] = _LEE_STD
+            policy_kwargs["observation_std"] = _LEE_STD
         self.pretrain_updates = pretrain_updates
         self.divergence_warmup = divergence_warmup
         self.standardize = standardize
@@ -115,8 +122,8 @@ class SLAC(MemorySAC):
         self.variant = variant
         self.rl_positions = rl_positions
         self._model_updates = 0
-        self._rollout: tuple[int, int] | None = None  # steps and episodes of the one before pre-training
-        recurrent = words.get("actor_kind") == "lstm"
+        self._rollout: tuple[int, int] | None = None  # steps and episodes of the rollout before pre-training
+        recurrent = policy_kwargs.get("actor_kind") == "lstm"
         super().__init__(
             policy,
             env,
@@ -126,7 +133,7 @@ class SLAC(MemorySAC):
             batch_size=batch_size,
             tau=tau,
             max_grad_norm=max_grad_norm,
-            policy_kwargs=words,
+            policy_kwargs=policy_kwargs,
             replay_buffer_kwargs={
                 "length": sequence_length,
                 "burn_in": actor_burn_in if recurrent else sequence_length - 1,
@@ -150,20 +157,22 @@ class SLAC(MemorySAC):
         self._update_learning_rate(optimizers)
         self._pretrain_model(None)
         if self.standardize and self._model_updates == 0:
-            self._measure()
+            self._fit_normalizer()
         for _ in range(gradient_steps):
-            batch = self._draw(batch_size)
-            window = self._window(batch)
-            model_loss, inferred = self._train_model(window)
+            batch = self._sample(batch_size)
+            sequences = self._without_burn_in(batch)
+            model_loss, inferred = self._train_model(sequences)
             latents = (inferred.z if self.policy.both_levels else inferred.z2).detach()
             ent_coef = self._ent_coef()
-            rl = self.rl_batch(batch, window, latents)
-            self._learn_ent_coef(rl.log_probs, rl.mask)
+            rl = self.rl_batch(batch, sequences, latents)
+            self._update_ent_coef(rl.log_probs, rl.mask)
             value_loss = self.critic_loss(rl, ent_coef)
             self._descend(self.critic, value_loss)
             policy_loss = self.actor_loss(rl, ent_coef)
             self._descend(self.actor, policy_loss)
-            self._follow(self.critic if self.critic.value is None else self.critic.value, self.critic_target)
+            self._update_target(
+                self.critic if self.critic.value is None else self.critic.value, self.critic_target
+            )
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record_mean("train/ent_coef", ent_coef.item())
@@ -176,14 +185,15 @@ class SLAC(MemorySAC):
     ) -> RolloutReturn:
         """Collect steps; before the first update, train the model alone on what has been collected.
 
-        Training of the model can be saved and stopped like any other; a run that is resumed in it has collected the
-        steps of this rollout already.
+        A run can be saved and stopped during this training like at any other time; when it is resumed, the steps of
+        this rollout are not collected again.
         """
         if self._rollout is None:
             rollout = super().collect_rollouts(env, callback, *args, **words)
         else:
             rollout = RolloutReturn(*self._rollout, continue_training=True)
-        # After the last step nobody comes back for the update that is due, so that a run must not stop before it.
+        # After the last step of the budget, `learn` is not called again for the update that is due: no stopping before
+        # it.
         stoppable = self.num_timesteps < self._total_timesteps
         updates = self.gradient_steps != 0 and self.num_timesteps > self.learning_starts
         if rollout.continue_training and updates and stoppable:
@@ -198,23 +208,23 @@ class SLAC(MemorySAC):
     def _pretrain(self, updates: int) -> None:
         self.policy.set_training_mode(True)
         if self.standardize and self._model_updates == 0:
-            self._measure()
+            self._fit_normalizer()
         for _ in range(updates):
-            loss, _ = self._train_model(self._window(self._draw(self.batch_size)))
+            loss, _ = self._train_model(self._without_burn_in(self._sample(self.batch_size)))
             self.logger.record_mean("train/pretraining_loss", loss.item())
 
-    def _draw(self, batch_size: int) -> SequenceBatch:
+    def _sample(self, batch_size: int) -> SequenceBatch:
         return self.replay_buffer.sample_sequences(batch_size, env=self._vec_normalize_env)
 
-    def _window(self, batch: SequenceBatch) -> SequenceBatch:
-        """Return the steps to learn from alone, what went before them left out."""
+    def _without_burn_in(self, batch: SequenceBatch) -> SequenceBatch:
+        """Return the steps to learn from, without the burn-in."""
         if not self.replay_buffer.burn_in:
             return batch
-        places = batch.burn_in + th.arange(self.sequence_length + 1, device=batch.burn_in.device).unsqueeze(1)
-        inside = places[:-1]
+        steps = batch.burn_in + th.arange(self.sequence_length + 1, device=batch.burn_in.device).unsqueeze(1)
+        inside = steps[:-1]
         return SequenceBatch(
-            observations=at(batch.observations, places),
-            previous_actions=at(batch.previous_actions, places),
+            observations=at(batch.observations, steps),
+            previous_actions=at(batch.previous_actions, steps),
             rewards=at(batch.rewards, inside),
             terminals=at(batch.terminals, inside),
             mask=at(batch.mask, inside),
@@ -222,73 +232,73 @@ class SLAC(MemorySAC):
             lengths=batch.lengths,
         )
 
-    def _measure(self) -> None:
-        """Tell the model the spread of what has been collected so far."""
-        windows = self._draw(max(self.learning_starts, 1000))
-        there = windows.mask.bool()
-        self.latent.fit_normalizer(windows.observations[:-1][there], windows.rewards[there].unsqueeze(-1))
+    def _fit_normalizer(self) -> None:
+        """Fit the normalization to the steps collected so far."""
+        sequences = self._sample(max(self.learning_starts, 1000))
+        there = sequences.mask.bool()
+        self.latent.fit_normalizer(sequences.observations[:-1][there], sequences.rewards[there].unsqueeze(-1))
 
-    def _train_model(self, window: SequenceBatch) -> tuple[th.Tensor, LatentPosterior]:
+    def _train_model(self, sequences: SequenceBatch) -> tuple[th.Tensor, LatentPosterior]:
         weight = min(1.0, self._model_updates / max(1, self.divergence_warmup))
-        loss, inferred = self.model_loss(window, weight)
+        loss, inferred = self.model_loss(sequences, weight)
         self._model_updates += 1
         self._descend(self.latent, loss)
         return loss, inferred
 
     def model_loss(
-        self, window: SequenceBatch, divergence_weight: float = 1.0
+        self, sequences: SequenceBatch, divergence_weight: float = 1.0
     ) -> tuple[th.Tensor, LatentPosterior]:
-        """Return the latent model's loss and what it took the windows to be.
+        """Return the latent model's loss and the inferred posterior.
 
-        :param window: windows without burn-in
-        :param divergence_weight: 1: the objective proper
+        :param sequences: sequences without burn-in
+        :param divergence_weight: 1: the objective itself
         """
-        observations, rewards = self.latent.normalize(window.observations, window.rewards.unsqueeze(-1))
-        inferred = self.latent.infer(observations, window.actions)
+        observations, rewards = self.latent.normalize(sequences.observations, sequences.rewards.unsqueeze(-1))
+        inferred = self.latent.infer(observations, sequences.actions)
         z = inferred.z
-        if self.variant == "han":  # decoders see z¹ as it was to be expected
+        if self.variant == "han":  # decoders read z¹ sampled from its prior
             mean, std = inferred.prior
             z = th.cat([mean + std * th.randn_like(mean), inferred.z2], dim=-1)
         divergence = gaussian_kl(*inferred.posterior, *inferred.prior)
         observation_log = gaussian_log_prob(observations, *self.latent.observation(z))
-        reward_log = gaussian_log_prob(rewards, *self.latent.decode_rewards(z, window.actions))
-        done = window.mask
-        seen = th.cat([th.ones_like(done[:1]), done])
+        reward_log = gaussian_log_prob(rewards, *self.latent.decode_rewards(z, sequences.actions))
+        step_mask = sequences.mask
+        observation_mask = th.cat([th.ones_like(step_mask[:1]), step_mask])
         if self.variant == "lee":
-            done = done * (1 - window.terminals)
-        parts = (observation_log, reward_log, divergence, seen, done)
+            step_mask = step_mask * (1 - sequences.terminals)
+        parts = (observation_log, reward_log, divergence, observation_mask, step_mask)
         if self.variant == "han":
             return han_loss(*parts, self.policy.observation_dim, self.latent.z1_dim), inferred
         return elbo_loss(*parts, divergence_weight), inferred
 
-    def rl_batch(self, batch: SequenceBatch, window: SequenceBatch, latents: th.Tensor) -> RLBatch:
-        """Return what actor and critics learn from, with the actor's actions drawn.
+    def rl_batch(self, batch: SequenceBatch, sequences: SequenceBatch, latents: th.Tensor) -> RLBatch:
+        """Return what actor and critics learn from, with actions sampled from the actor.
 
-        :param batch: windows with what went before them
-        :param window: without
-        :param latents: what critics see of the latent states, ``(sequence_length + 1, n, ...)``
+        :param batch: sequences with burn-in
+        :param sequences: without
+        :param latents: what critics read of the latent states, ``(sequence_length + 1, n, ...)``
         """
         mask: th.Tensor | None
         if self.rl_positions == "last":
-            here, mask = (window.lengths - 1).unsqueeze(0), None
+            here, mask = (sequences.lengths - 1).unsqueeze(0), None
         else:
             here = (
                 th.arange(self.sequence_length, device=latents.device)
                 .unsqueeze(1)
-                .expand(-1, len(window.lengths))
+                .expand(-1, len(sequences.lengths))
             )
-            mask = window.mask
+            mask = sequences.mask
         # With a state value the actions after the next observation are not needed.
-        places = here if self.critic.value is not None else th.cat([here, here + 1])
-        mean, log_std = self._heads(batch, places)
+        steps = here if self.critic.value is not None else th.cat([here, here + 1])
+        mean, log_std = self._heads(batch, steps)
         drawn, log_probs = squashed_gaussian(mean, log_std, th.randn_like(mean))
         k = len(here)
         return RLBatch(
             latents=at(latents, here),
             next_latents=at(latents, here + 1),
-            actions=at(window.actions, here),
-            rewards=at(window.rewards, here),
-            terminals=at(window.terminals, here),
+            actions=at(sequences.actions, here),
+            rewards=at(sequences.rewards, here),
+            terminals=at(sequences.terminals, here),
             mask=mask,
             drawn=drawn[:k],
             log_probs=log_probs[:k],
@@ -317,7 +327,7 @@ class SLAC(MemorySAC):
         return loss + critic_loss((self.critic.value(rl.latents).squeeze(-1),), values, rl.mask)
 
     def actor_loss(self, rl: RLBatch, ent_coef: th.Tensor) -> th.Tensor:
-        """Return the actor's loss against the critics as they stand; its gradient reaches the actor alone.
+        """Return the actor's loss against the current critics; its gradient reaches the actor alone.
 
         :param rl: of :meth:`rl_batch`
         :param ent_coef: the entropy coefficient
@@ -326,9 +336,9 @@ class SLAC(MemorySAC):
             action_values = self.critic(rl.latents, rl.drawn)
         return actor_loss(action_values, rl.log_probs, ent_coef, rl.mask)
 
-    def _heads(self, batch: SequenceBatch, places: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
-        """Return mean and ``log σ`` in some places of the windows, ``(K, n, action_dim)`` each."""
-        there = batch.burn_in + places
+    def _heads(self, batch: SequenceBatch, steps: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+        """Return mean and ``log σ`` at some steps of the sequences, ``(K, n, action_dim)`` each."""
+        there = batch.burn_in + steps
         if isinstance(self.actor, SequenceActor):
             mean, log_std = self.actor.over(batch)
             return at(mean, there), at(log_std, there)
@@ -345,9 +355,9 @@ class SLAC(MemorySAC):
         return [*modules, "latent.optimizer"], variables
 
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return what counts besides Stable-Baselines3's own counters."""
+        """Return the state that Stable-Baselines3 does not save."""
         return {"model_updates": self._model_updates, "rollout": self._rollout}
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take back a state."""
+        """Restore what :meth:`checkpoint_state` returned."""
         self._model_updates, self._rollout = state["model_updates"], state.get("rollout")
