@@ -25,7 +25,7 @@ def stopped_with_this_process() -> Iterator[None]:
     """
     import joblib
     from joblib._parallel_backends import LokyBackend
-    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals import loky
 
     usual: Any = LokyBackend
     register: Any = joblib.register_parallel_backend
@@ -54,7 +54,8 @@ def stopped_with_this_process() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         register("loky", usual)
         # joblib would keep them for the next multirun of this process, in the folder in which this one began.
-        get_reusable_executor(reuse=True).shutdown()
+        executor: Any = loky.get_reusable_executor
+        executor(reuse=True).shutdown()
     stopping.raise_if_requested()
 
 
