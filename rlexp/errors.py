@@ -34,13 +34,13 @@ def first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def nearest(name: str, choices: Iterable[str], cutoff: float = 0.5) -> str | None:
+def nearest(name: str, choices: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the choice that looks most like ``name``, or None when nothing is close."""
     matches = difflib.get_close_matches(name.lower(), list(choices), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 
-def did_you_mean(name: str, choices: Iterable[str], cutoff: float = 0.5) -> str:
+def did_you_mean(name: str, choices: Iterable[str], cutoff: float = 0.6) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest choice, or an empty string."""
     match = nearest(name, choices, cutoff)
     return f"; did you mean '{match}'?" if match else ""

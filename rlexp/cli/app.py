@@ -50,7 +50,7 @@ def parser() -> Parser:
         "  rlexp algo=lcpo env=restaurant               train one run; run again to resume\n"
         "  rlexp algo=lcpo env=restaurant force=true    train it from scratch\n"
         "  rlexp -m algo=ppo,lcpo seed=0-4              many runs; hydra/launcher=joblib runs them side by side\n"
-        "  rlexp algo=ppo env=gym env.id=CartPole-v1 total_timesteps=50000\n"
+        "  rlexp algo=ppo env=CartPole-v1 total_timesteps=50k\n"
         "  rlexp algo=lcpo --cfg job                    print every setting, train nothing\n"
         "\n"
         'Tab completion: eval "$(rlexp -sc install=bash)"    Hydra\'s own options: rlexp --hydra-help\n'
@@ -110,13 +110,20 @@ def _dispatch(arguments: list[str]) -> int:
     elif first.startswith("-") or "=" in first:
         name = "train"
     else:
-        raise UsageError(
-            f"there is no command '{first}'; there are {', '.join(COMMANDS)}{did_you_mean(first, COMMANDS)}"
-        )
+        raise UsageError(f"there is no command '{first}'; {_meant(first)}")
     try:
         return int(importlib.import_module(f"rlexp.cli.{name}").main(arguments))
     except HelpShown:
         return 0
+
+
+def _meant(word: str) -> str:
+    from rlexp import registry
+
+    for group, names in (("algo", registry.algos()), ("env", registry.envs())):
+        if word in names:
+            return f"to train, write {group}={word}"
+    return f"there are {', '.join(COMMANDS)}{did_you_mean(word, COMMANDS)}"
 
 
 if __name__ == "__main__":

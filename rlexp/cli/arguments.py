@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
+from rlexp.config.natural import whole_number
+from rlexp.config.unknown_key import known_as, static_keys
 from rlexp.errors import UsageError, did_you_mean
 
 
@@ -19,10 +21,9 @@ def whole(at_least: int, at_most: int | None = None) -> Callable[[str], int]:
     allowed = f"at least {at_least}" if at_most is None else f"a whole number from {at_least} to {at_most}"
 
     def convert(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"'{text}' given, must be a whole number") from None
+        number = whole_number(text)
+        if number is None:
+            raise argparse.ArgumentTypeError(f"'{text}' given, must be a whole number")
         if number < at_least or (at_most is not None and number > at_most):
             raise argparse.ArgumentTypeError(f"{number} given, must be {allowed}")
         return number
@@ -65,6 +66,7 @@ class Parser(argparse.ArgumentParser):
         self._setting_rows: dict[str, str] = {}
         self._names = 0
         self._groups: tuple[str, ...] | None = ()
+        self._typed: list[str] = []
 
     def add_names(self, metavar: str, help: str, at_most: int = 1) -> None:
         """Accept arguments that are neither options nor ``key=value``: ``names`` of the result."""
@@ -118,7 +120,8 @@ class Parser(argparse.ArgumentParser):
         if {"-h", "--help"} & set(argv):
             self.print_help()
             raise HelpShown
-        args = self.parse_intermixed_args(list(argv))
+        self._typed = list(argv)
+        args = self.parse_intermixed_args(self._typed)
         names, settings, overrides = self._split(args.arguments)
         try:
             self._settings.parse_args(settings, args)
@@ -165,8 +168,19 @@ class Parser(argparse.ArgumentParser):
         return f": {', '.join(map(str, choices))}" if choices else ""
 
     def _unknown(self, option: str) -> str:
+        """Answer an option that there is not, perhaps a setting written as a flag: ``--seed 3``."""
+        option, _, value = option.partition("=")
+        if not value:
+            at = self._typed.index(option) + 1
+            following = self._typed[at] if at < len(self._typed) else "-"
+            value = "..." if following.startswith("-") or "=" in following else following
+        keys = [action.dest for action in self._settings._actions]
+        if self._groups is None:
+            keys += static_keys()
+        written = known_as(option.lstrip("-"), value, keys)
+        if written is not None:
+            return f"there is no option {option}; write {'force=true' if written == 'force=...' else written}"
         options = [name for action in self._actions for name in action.option_strings]
-        name = option.lstrip("-").partition("=")[0]
         hint = did_you_mean(option, options, cutoff=0.7)
-        settings = "" if hint else f"; settings are written without dashes, e.g. {name}=..."
+        settings = f"; settings are written without dashes, e.g. {option.lstrip('-')}=..."
         return f"there is no option {option}{hint or settings}"

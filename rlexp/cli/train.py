@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlexp.cli import complete
 from rlexp.cli.arguments import Parser
 from rlexp.config import compose as composing
-from rlexp.config import hydra_app, paths
+from rlexp.config import hydra_app, natural, paths
 from rlexp.config.diagnose import check_choices
 from rlexp.config.hydra_app import HydraApp
 from rlexp.errors import RunFailed, UsageError, did_you_mean
@@ -34,10 +34,10 @@ def parser() -> Parser:
         "Train one run or, with -m, every combination of several values. `train` may be left out.\n"
         "Run the same command again to resume; what has finished is not trained twice unless force=true.",
         "  rlexp algo=lcpo env=restaurant seed=3\n"
-        "  rlexp algo=ppo env=gym env.id=CartPole-v1 total_timesteps=50000\n"
+        "  rlexp algo=ppo env=CartPole-v1 total_timesteps=50k\n"
         "  rlexp -m algo=ppo,lcpo seed=0-4 hydra/launcher=joblib\n"
         "  rlexp algo=lcpo --cfg job\n"
-        "A gymnasium environment of your own: env=gym env.id=module:Name-v0 imports the module, also from this folder.",
+        "A gymnasium environment of your own: env=module:Name-v0 imports the module, also from this folder.",
     )
     parsed.add_overrides("group=option, or any key of the config")
     parsed.add_argument(
@@ -73,15 +73,16 @@ def main(argv: list[str]) -> int:
         if args.shell_completion:
             return complete.answer(app, overrides)
         if args.cfg or args.info:
-            return _show(app, args, overrides)
+            return _show(app, args, natural.translate(app, overrides))
         jobs = multirun.expand(app, overrides) if args.multirun else [overrides]
+        jobs = [natural.translate(app, job) for job in jobs]
         validated = preflight.validate_all(app, jobs)
         if args.multirun:
             return _run_many(app, jobs, [run.folder for run in validated])
         if validated[0].finished is not None:
             print(validated[0].finished)
             return 0
-        return _run_one(app, overrides, validated[0].folder)
+        return _run_one(app, jobs[0], validated[0].folder)
 
 
 def _check_options(args: argparse.Namespace) -> None:

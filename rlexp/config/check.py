@@ -11,8 +11,9 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from rlexp import registry
 from rlexp.config.renamed import RENAMED_VALUES
 from rlexp.config.schema import Config
+from rlexp.config.unknown_key import explain_unknown
 from rlexp.config.validate import check_value
-from rlexp.errors import UsageError, did_you_mean
+from rlexp.errors import UsageError
 
 
 def check(cfg: DictConfig) -> None:
@@ -63,8 +64,12 @@ def _interpolations(node: Any, prefix: str) -> Iterator[tuple[str, Any, Any]]:
 def _check_keys(node: DictConfig, prefix: str, fields: dict[str, Any]) -> None:
     found = {str(key) for key in node}
     for key in sorted(found - set(fields)):
-        hint = did_you_mean(f"{prefix}{key}", [f"{prefix}{name}" for name in fields])
-        raise UsageError(f"{prefix}{key}: there is no such key{hint}")
+        known = [f"{prefix}{name}" for name in fields]
+        given = "..." if OmegaConf.is_config(node[key]) else str(node[key])
+        raise UsageError(
+            explain_unknown(f"{prefix}{key}", given, known)
+            or f"unknown key '{prefix}{key}'; a run has {', '.join(known)}"
+        )
     for key in sorted(set(fields) - found):
         raise UsageError(f"{prefix}{key}: cannot be deleted; give it a value")
 

@@ -8,8 +8,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlexp import registry
 from rlexp.config.check import check, check_interpolations
-from rlexp.config.diagnose import check_choices, explain
+from rlexp.config.diagnose import check_added, check_choices, explain
 from rlexp.config.hydra_app import HydraApp, hydra_app
+from rlexp.config.natural import translate
 from rlexp.errors import UsageError
 
 
@@ -21,7 +22,7 @@ def compose(overrides: Sequence[str], config_dirs: Iterable[str] = ()) -> DictCo
     :raises UsageError: in one line, when they do not make a run
     """
     with hydra_app(config_dirs) as app:
-        return checked(explained(app, overrides))
+        return checked(explained(app, translate(app, overrides)))
 
 
 def explained(app: HydraApp, overrides: Sequence[str]) -> DictConfig:
@@ -29,6 +30,8 @@ def explained(app: HydraApp, overrides: Sequence[str]) -> DictConfig:
 
     :raises UsageError: naming the override that cannot be composed
     """
+    if (added := check_added(app, overrides)) is not None:
+        raise added
     try:
         cfg = app.compose(overrides)
     except Exception as error:  # Hydra, OmegaConf and resolvers raise whatever they like

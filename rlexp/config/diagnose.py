@@ -12,8 +12,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rlexp.config.hydra_app import HydraApp, parse
+from rlexp.config.natural import whole_numbers
 from rlexp.config.renamed import new_name
 from rlexp.config.shipped import conf_dir
+from rlexp.config.unknown_key import explain_unknown, known_as, static_keys
 from rlexp.errors import UsageError, did_you_mean, first_line
 
 
@@ -36,6 +38,10 @@ def explain(error: Exception, app: HydraApp, overrides: Sequence[str]) -> UsageE
         problem = _group_problem(app, override) if app.is_group(override.key_or_group) else None
         if problem:
             return UsageError(problem)
+    for override in known:
+        meant = known_as(override.key_or_group, override.get_value_string(), ("algo", "env"))
+        if meant is not None and override.key_or_group not in ("algo", "env"):
+            return UsageError(f"unknown key '{override.key_or_group}': write {meant}")
     chosen = {override.key_or_group for override in known}
     if "algo" not in chosen:
         return UsageError(f"algo: not given; choose one of {', '.join(app.options('algo'))}, e.g. algo=lcpo")
@@ -49,6 +55,15 @@ def explain(error: Exception, app: HydraApp, overrides: Sequence[str]) -> UsageE
         if problem:
             return UsageError(problem)
     return UsageError(first_line(error))
+
+
+def check_added(app: HydraApp, overrides: Sequence[str]) -> UsageError | None:
+    """Return what is wrong with an override ``+key=value`` of a key that there is already, None when nothing is."""
+    for text in overrides:
+        key = text.lstrip("+").partition("=")[0]
+        if text.startswith("+") and not text.startswith("++") and (app.is_group(key) or key in static_keys()):
+            return UsageError(f"{text}: a + adds a key, and the config has this one; write {text[1:]}")
+    return None
 
 
 def check_choices(app: HydraApp, overrides: Sequence[str]) -> None:
@@ -70,8 +85,19 @@ def _group_problem(app: HydraApp, override: Override) -> str | None:
     options = [f"{folder}{slash}{option}" for option in app.options(f"{group}/{folder}".rstrip("/"))]
     if value is None or str(value) in options or "${" in str(value):
         return None
+    if group == "env" and (id := _gymnasium_id(str(value))) is not None:
+        return f"env: there is no env '{value}'; did you mean env=gym env.id={id}?"
     allowed = ", ".join(options) or "none yet"
     return f"{group}: there is no {group} '{value}'; there are {allowed}{did_you_mean(str(value), options)}"
+
+
+def _gymnasium_id(name: str) -> str | None:
+    """Return the id of a gymnasium environment that is meant by a name without its version, None when there is none."""
+    import gymnasium
+
+    ids = [str(id) for id in gymnasium.registry]
+    found = [id for id in ids if id.lower().rpartition("-v")[0] == name.lower()]
+    return found[-1] if found else None
 
 
 def _conflict(app: HydraApp, error: Exception, groups: list[Override]) -> str | None:
@@ -98,7 +124,7 @@ def override(cfg: DictConfig, overrides: Sequence[str]) -> None:
 
     :raises UsageError: when it has no such key, or the value has another type
     """
-    for parsed in map(parse, overrides):
+    for parsed in map(parse, whole_numbers(overrides)):
         if parsed.is_add() or parsed.is_delete() or parsed.is_sweep_override():
             raise UsageError(f"{parsed.input_line}: one value of a key that the config has can be set")
         problem = _value_problem(cfg, parsed, extensible=False)
@@ -114,27 +140,23 @@ def _value_problem(base: DictConfig, override: Override, extensible: bool = True
     if (new := new_name(key, keys, chosen)) is not None:
         return f"{key}: is now called {new}; write {new}={override.get_value_string()}"
     if key not in keys:
-        depth = key.count(".")
-        hint = did_you_mean(key, [k for k in keys if k.count(".") == depth])
-        parent = OmegaConf.select(base, key.rpartition(".")[0]) if depth else None
+        answer = explain_unknown(key, override.get_value_string(), keys)
+        parent = OmegaConf.select(base, key.rpartition(".")[0]) if "." in key else None
         if (
             extensible
-            and not hint
+            and not answer
             and isinstance(parent, DictConfig)
             and not dataclasses.is_dataclass(OmegaConf.get_type(parent))
         ):
             return f"{key}: not set so far; add it as +{override.input_line}"
-        if not hint:  # the right leaf below a wrong parent
-            leaf = key.rpartition(".")[2]
-            hint = did_you_mean(
-                leaf,
-                [k for k in keys if k.rpartition(".")[2] == leaf] or [k.rpartition(".")[2] for k in keys],
-            )
-        return f"{key}: there is no such key{hint or '; see `rlexp algo=... --cfg job` for all of them'}"
+        return answer or f"unknown key '{key}'; see `rlexp algo=... --cfg job` for all of them"
     try:
         OmegaConf.update(base.copy(), key, override.value())
     except (OmegaConfBaseException, ValueError, TypeError) as error:
-        return f"{key}: '{override.get_value_string()}' given; {first_line(error)}"
+        reason = first_line(error)
+        if "could not be converted to Integer" in reason:
+            reason = "a whole number is needed, e.g. 100000, 1e5 or 100k"
+        return f"{key}: '{override.get_value_string()}' given; {reason}"
     return None
 
 

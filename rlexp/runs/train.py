@@ -56,7 +56,9 @@ def train(cfg: DictConfig, folder: Path, origin: dict[str, Any]) -> bool:
 def _run(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, is_new: bool) -> None:
     from rlexp.runs.experiment import Experiment
 
-    console.print(f"{cfg.algo.name} on {paths.env_label(cfg)}, seed {cfg.seed} -> {short(folder)}")
+    chosen = origin.get("overrides", ("env=",))
+    default = "" if any(one.startswith("env=") for one in chosen) else " (env not given; rlexp list envs)"
+    console.print(f"{cfg.algo.name} on {paths.env_label(cfg)}{default}, seed {cfg.seed} -> {short(folder)}")
     experiment = Experiment(cfg, folder, origin, console)
     try:
         final = experiment.run()

@@ -1,8 +1,8 @@
 """Whose code is imported: that of installed packages and of PYTHONPATH; of the current folder for who asks for it.
 
-``env.id=module:Name`` makes gymnasium import ``module``, which runs its code. Typed in a command it may lie in the
-current folder. Read from a run's config it may lie neither there nor in the run folder: that config may be somebody
-else's.
+``env.id=module:Name``, or ``env=module:Name``, makes gymnasium import ``module``, which runs its code. Typed in a
+command it may lie in the current folder. Read from a run's config it may lie neither there nor in the run folder: that
+config may be somebody else's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def allow_current_folder(arguments: Iterable[str]) -> None:
 
 def _names_module(argument: str) -> bool:
     key, _, value = argument.partition("=")
-    return key.lstrip("+") == "env.id" and ":" in value
+    return key.lstrip("+") in ("env", "env.id") and ":" in value
 
 
 def exclude(folder: Path, env_id: str | None) -> None:

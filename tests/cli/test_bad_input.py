@@ -18,7 +18,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("algo=ppo", "env=resturant"),
         ("env", "'resturant'", "did you mean 'restaurant'?"),
     ),
-    "unknown group": (("alg=ppo", "algo=ppo", *GYM), ("alg", "did you mean 'algo'?")),
+    "unknown group": (("alg=ppo", "algo=ppo", *GYM), ("alg", "write algo=ppo")),
     "no algorithm": (("env=restaurant",), ("algo: not given", "lcpo", "ppo")),
     "unknown hardware": (("algo=ppo", *GYM, "hardware=tpu"), ("hardware", "'tpu'", "cpu", "gpu")),
     "unknown logger": (("algo=ppo", *GYM, "logger=wandb"), ("logger", "'wandb'", "wandb_offline")),
@@ -31,7 +31,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "key of another group": (
         ("algo=ppo", *GYM, "env.learning_rate=1"),
-        ("env.learning_rate", "did you mean"),
+        ("env.learning_rate", "write algo.learning_rate=1"),
     ),
     "text for a number": (
         ("algo=ppo", *GYM, "algo.learning_rate=fast"),
@@ -39,11 +39,11 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "text for a whole number": (
         ("algo=ppo", *GYM, "total_timesteps=many"),
-        ("total_timesteps", "'many'", "Integer"),
+        ("total_timesteps", "'many'", "whole number"),
     ),
     "fraction for a whole number": (
         ("algo=ppo", *GYM, "algo.n_steps=2.5"),
-        ("algo.n_steps", "2.5", "Integer"),
+        ("algo.n_steps", "2.5", "whole number"),
     ),
     "text for a flag": ((*RESTAURANT, "algo.clip_gae=maybe"), ("algo.clip_gae", "'maybe'", "bool")),
     "empty value": (("algo=ppo", *GYM, "seed="), ("seed", "''")),

@@ -29,9 +29,26 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     # keys that are not there, and keys that are taken away
     ((*PPO, "~seed"), ("seed", "cannot be deleted")),
     ((*PPO, "~algo.gamma"), ("algo.gamma", "cannot be deleted")),
-    ((*PPO, "+foo=1"), ("foo", "no such key")),
+    ((*PPO, "+foo=1"), ("unknown key 'foo'", "total_timesteps")),
     ((*PPO, "+totl_timesteps=1"), ("did you mean 'total_timesteps'?",)),
-    ((*PPO, "+algo.foo=1"), ("algo.foo", "no such key")),
+    ((*PPO, "+algo.foo=1"), ("unknown key 'algo.foo'",)),
+    ((*PPO, "+seed=1"), ("+seed=1", "write seed=1")),
+    ((*PPO, "+experiment=lcpo_decay"), ("write experiment=lcpo_decay",)),
+    # names that other tools use
+    ((*PPO, "lr=1e-3"), ("unknown key 'lr': write algo.learning_rate=1e-3",)),
+    ((*PPO, "algo.lr=1e-3"), ("unknown key 'algo.lr': write algo.learning_rate=1e-3",)),
+    ((*PPO, "learning_rate=1e-3"), ("write algo.learning_rate=1e-3",)),
+    ((*PPO, "steps=100k"), ("write total_timesteps=100k",)),
+    ((*PPO, "gamma=0.9"), ("write algo.gamma=0.9",)),
+    ((*PPO, "num_envs=4"), ("write hardware.n_envs=4",)),
+    ((*PPO, "evalution.episodes=4"), ("write evaluation.episodes=4",)),
+    (("algorithm=ppo",), ("write algo=ppo",)),
+    (("ppo",), ("'ppo'", "write algo=ppo")),
+    (("env=CartPole", "algo=ppo"), ("env=gym env.id=CartPole-v1",)),
+    (("env=CartPole-v9", "algo=ppo", "total_timesteps=9"), ("did you mean 'CartPole-v1'?",)),
+    (("env=CartPole-v1", "algo=ppo", "env.id=Acrobot-v1"), ("env=CartPole-v1", "env.id=Acrobot-v1")),
+    ((*PPO, "total_timesteps=1.5"), ("total_timesteps", "'1.5'", "100k")),
+    ((*PPO, "total_timesteps=0.0001k"), ("total_timesteps", "100k")),
     ((*PPO, "+evaluation.episode=1"), ("did you mean 'evaluation.episodes'?",)),
     (("algo=acer", "experiment=acer_pendulum"), ("env.id", "env=restaurant", "env=gym")),
     (("algo=ppo", "experiment=lcpo_decay"), ("algo.learning_rate_decay_steps", "algo=ppo", "algo=lcpo")),
@@ -77,7 +94,13 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     ((*PPO, "--config-path", "/nope"), ("--config-path", "--config-dir")),
     ((*PPO, "--package", "foo", "--cfg", "job"), ("--package", "'foo'")),
     ((*PPO, "--resolve"), ("--resolve", "--cfg")),
-    ((*PPO, "--algo", "lcpo"), ("--algo", "algo=")),
+    ((*PPO, "--algo", "lcpo"), ("--algo", "write algo=lcpo")),
+    ((*PPO, "--seed", "3"), ("--seed", "write seed=3")),
+    (("--seed=3", *PPO), ("--seed", "write seed=3")),
+    ((*PPO, "--force"), ("--force", "write force=true")),
+    ((*PPO, "--num-envs", "4"), ("--num-envs", "write hardware.n_envs=4")),
+    (("list", "--output_dir", "x"), ("--output_dir", "write output_dir=x")),
+    (("list", "algos", "--frobnicate"), ("--frobnicate", "without dashes")),
     (("--shell-completion",), ("--shell-completion", "install=bash")),
     (("-sc", "install=nope"), ("install=nope", "bash")),
     (("sweep", "table1", "--dryrun"), ("--dryrun", "did you mean '--dry-run'?")),
@@ -141,6 +164,34 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
 @pytest.fixture(autouse=True)
 def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RLEXP_TRACEBACK", raising=False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("sweep", "nope"), (*PPO, "zzqq=1"), (*PPO, "algo.zzqq=1"), ("frobnicate",), (*PPO, "env=zzqq")],
+    ids=lambda arguments: arguments[-1],
+)
+def test_nothing_is_guessed_where_nothing_is_near(
+    capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert main(list(arguments)) == 2
+    line = capfd.readouterr().err
+    assert "did you mean" not in line and "write" not in line
+
+
+@pytest.mark.parametrize("order", ["flags first", "flags last"])
+def test_flags_stand_before_or_after_overrides(capfd: pytest.CaptureFixture[str], order: str) -> None:
+    flags, overrides = ["--cfg", "job"], ["algo=ppo", "output_dir=x"]
+    assert main([*flags, *overrides] if order == "flags first" else [*overrides, *flags]) == 0
+    assert "output_dir: x" in capfd.readouterr().out
+
+
+def test_a_run_says_that_its_environment_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["algo=random", "total_episodes=1", "logger=none", "evaluation.episodes=1"]) == 0
+    assert "random on restaurant (env not given; rlexp list envs)" in capfd.readouterr().out.splitlines()[0]
 
 
 @pytest.mark.parametrize(

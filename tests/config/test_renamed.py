@@ -40,7 +40,7 @@ def _old(arguments: list[str]) -> dict:
         ),
         ("algo.trains_every=2", "algo.trains_every: is now called algo.train_freq; write algo.train_freq=2"),
         ("algo.replay=even", "'even' is now called 'uniform'"),
-        ("algo.trains_evry=2", "there is no such key"),
+        ("algo.trains_evry=2", "unknown key"),
     ],
 )
 def test_an_old_name_is_answered_by_the_new_one(table: None, argument: str, answer: str) -> None:

@@ -32,7 +32,7 @@ def make(id: str, kwargs: dict[str, Any] | None = None) -> gymnasium.Env[Any, An
     try:
         return gymnasium.make(id, **(kwargs or {}))
     except gymnasium.error.UnregisteredEnv as error:
-        raise UsageError(f"env.id: {error}{did_you_mean(id, gymnasium.registry)}") from error
+        raise UsageError(f"env.id: {str(error).rstrip('.')}{did_you_mean(id, gymnasium.registry)}") from error
     except Exception as error:  # an environment of somebody's own may raise anything
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         hint = ""
