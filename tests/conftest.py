@@ -53,9 +53,9 @@ def rlexp(tmp_path: Path) -> Rlexp:
     """The command line in a process of its own, in an empty folder; see :mod:`tests.forked`."""
 
     def run(
-        *words: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path
+        *arguments: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path
     ) -> subprocess.CompletedProcess[str]:
-        return forked.run(words, cwd, {**environment(), **(env or {})}, timeout)
+        return forked.run(arguments, cwd, {**environment(), **(env or {})}, timeout)
 
     return run
 
@@ -65,10 +65,10 @@ def fresh_rlexp(tmp_path: Path) -> Rlexp:
     """The command line in a new interpreter: where it matters what is imported, from where, or on what terms."""
 
     def run(
-        *words: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path
+        *arguments: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "rlexp", *words],
+            [sys.executable, "-m", "rlexp", *arguments],
             cwd=cwd,
             env={**environment(), **(env or {})},
             capture_output=True,

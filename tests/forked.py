@@ -16,7 +16,7 @@ _context.set_forkserver_preload(["tests.forked_imports"])
 
 
 def run(
-    words: Sequence[str], cwd: Path, env: dict[str, str], timeout: float
+    arguments: Sequence[str], cwd: Path, env: dict[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """Run ``rlexp`` with these arguments to its end.
 
@@ -24,24 +24,24 @@ def run(
     """
     with tempfile.TemporaryDirectory() as name:
         out, err = Path(name) / "out", Path(name) / "err"
-        process = _context.Process(target=_child, args=(list(words), str(cwd), env, str(out), str(err)))
+        process = _context.Process(target=_child, args=(list(arguments), str(cwd), env, str(out), str(err)))
         process.start()
         process.join(timeout)
         if process.exitcode is None:
             process.kill()
             process.join()
-            raise subprocess.TimeoutExpired(["rlexp", *words], timeout, out.read_text(), err.read_text())
+            raise subprocess.TimeoutExpired(["rlexp", *arguments], timeout, out.read_text(), err.read_text())
         code = process.exitcode
         process.close()
-        return subprocess.CompletedProcess(["rlexp", *words], code, out.read_text(), err.read_text())
+        return subprocess.CompletedProcess(["rlexp", *arguments], code, out.read_text(), err.read_text())
 
 
-def _child(words: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> None:
+def _child(arguments: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> None:
     os.setsid()
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
-    sys.argv = ["rlexp", *words]
+    sys.argv = ["rlexp", *arguments]
     for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, out, _WRITE), (2, err, _WRITE)):
         handle = os.open(path, flags, 0o600)
         os.dup2(handle, number)

@@ -137,8 +137,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         (run,) = folder.glob("outputs/runs/gym-CartPole-v1/ppo/*/seed=0")
         assert main(["-m", "algo=random", "env=restaurant", "seed=0,1", "logger=none", *CUT]) == 0
         (multirun,) = folder.glob("outputs/multirun/*")
-        compose = functools.cache(lambda words: composing.compose(words))
-        patch.setattr(plan, "_compose", lambda words: compose(tuple(words)).copy())
+        compose = functools.cache(lambda overrides: composing.compose(overrides))
+        patch.setattr(plan, "_compose", lambda overrides: compose(tuple(overrides)).copy())
         yield {"RUN": str(run), "DIR": str(multirun)}
 
 

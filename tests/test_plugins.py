@@ -8,7 +8,7 @@ from rlexp.runs import folder as run_folder
 from tests.conftest import only_run
 
 _PLUGIN = {"PYTHONPATH": str(Path(__file__).parent / "plugin")}
-_WORDS = ("algo=slow_ppo", "env=bandit", "total_timesteps=1024", "logger=none", "evaluation.episodes=20")
+_ARGUMENTS = ("algo=slow_ppo", "env=bandit", "total_timesteps=1024", "logger=none", "evaluation.episodes=20")
 
 
 def test_listed(rlexp) -> None:
@@ -18,7 +18,7 @@ def test_listed(rlexp) -> None:
 
 
 def test_trained(rlexp, tmp_path: Path) -> None:
-    result = rlexp(*_WORDS, env=_PLUGIN)
+    result = rlexp(*_ARGUMENTS, env=_PLUGIN)
     assert result.returncode == 0, result.stderr
     entry = run_folder.read_record(only_run(tmp_path))
     assert entry["evaluation"]["success_rate"] == 1.0 and entry["evaluation"]["arm_mean"] == 1.0
@@ -26,7 +26,7 @@ def test_trained(rlexp, tmp_path: Path) -> None:
 
 
 def test_checked_like_our_own(rlexp, tmp_path: Path) -> None:
-    misspelt = rlexp(*_WORDS, "algo.patiens=2", env=_PLUGIN)
+    misspelt = rlexp(*_ARGUMENTS, "algo.patiens=2", env=_PLUGIN)
     assert misspelt.returncode == 2 and "did you mean 'algo.patience'?" in misspelt.stderr
-    misfit = rlexp(*_WORDS, "algo=sac", env=_PLUGIN)
+    misfit = rlexp(*_ARGUMENTS, "algo=sac", env=_PLUGIN)
     assert misfit.returncode == 2 and "slow_ppo" in misfit.stderr

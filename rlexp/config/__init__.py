@@ -1,1 +1,1 @@
-"""What a run can be told: names and types (schema), ranges (check) and the folder that the words lead to (paths)."""
+"""Configuration of a run: names and types (schema), ranges (check), and the folder that follows from it (paths)."""

@@ -79,9 +79,9 @@ def _check_number(name: str, value: Any, shown: Any, limits: Mapping[str, Any]) 
     largest = _LARGEST_INT if isinstance(value, Integral) else _LARGEST_FLOAT
     if abs(value) > largest:
         raise UsageError(f"{name}: {value:g} given, must be at most {largest:g}")
-    bounds = [(words, limits[key], holds) for words, key, holds in _BOUNDS if key in limits]
+    bounds = [(text, limits[key], holds) for text, key, holds in _BOUNDS if key in limits]
     if not all(holds(value, bound) for _, bound, holds in bounds):
-        allowed = " and ".join(f"{words} {bound}" for words, bound, _ in bounds)
+        allowed = " and ".join(f"{text} {bound}" for text, bound, _ in bounds)
         raise UsageError(f"{name}: {shown} given, must be {allowed}")
 
 

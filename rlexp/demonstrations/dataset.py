@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from rlexp.demonstrations.space_serialization import in_words, space_from_json, space_to_json
+from rlexp.demonstrations.space_serialization import describe_space, space_from_json, space_to_json
 from rlexp.errors import UsageError
 
 FORMAT = "rlexp demonstrations"
@@ -117,7 +117,9 @@ class Demonstrations:
             ("actions", self.action_space, action_space),
         ):
             if ours != theirs:
-                raise UsageError(f"{source}: its {what} are {in_words(ours)}, the task's {in_words(theirs)}")
+                raise UsageError(
+                    f"{source}: its {what} are {describe_space(ours)}, the task's {describe_space(theirs)}"
+                )
 
 
 # --------------------------------------------------------------------------------------------------- files
@@ -325,18 +327,18 @@ def _misfit(
     if not np.isfinite(episode.rewards).all():
         return "a reward is not finite"
     if not _inside(episode.actions, action_space):
-        return f"actions outside {in_words(action_space)}"
+        return f"actions outside {describe_space(action_space)}"
     if isinstance(observation_space, spaces.Dict) != isinstance(episode.observations, dict):
-        return f"observations are not those of {in_words(observation_space)}"
+        return f"observations are not those of {describe_space(observation_space)}"
     if isinstance(observation_space, spaces.Dict) and set(episode.observations) != set(observation_space):
-        return f"observations without the keys of {in_words(observation_space)}"
+        return f"observations without the keys of {describe_space(observation_space)}"
     for key in _observation_members(observation_space).values():
         part = _part(episode.observations, key)
         subspace = observation_space if key is None else observation_space[key]  # type: ignore[index]
         if len(part) != length + 1:
             return f"{len(part)} observations for {length} actions"
         if not _inside(part, subspace):
-            return f"observations {'' if key is None else key + ' '}outside {in_words(subspace)}"
+            return f"observations {'' if key is None else key + ' '}outside {describe_space(subspace)}"
     return None
 
 

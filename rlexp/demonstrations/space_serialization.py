@@ -42,7 +42,7 @@ def space_from_json(described: dict[str, Any]) -> spaces.Space[Any]:
         return spaces.Dict({key: space_from_json(part) for key, part in described["spaces"].items()})
     if kind == "Box":
         dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
-        low, high = (_bound_from_json(described[word], dtype, shape) for word in ("low", "high"))
+        low, high = (_bound_from_json(described[key], dtype, shape) for key in ("low", "high"))
         return spaces.Box(low, high, shape, dtype.type)
     if kind == "Discrete":
         dtype = np.dtype(described["dtype"])
@@ -78,10 +78,10 @@ def _bound_from_json(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -
     return np.full(shape, float(given) if isinstance(given, str) else given, dtype)
 
 
-def in_words(space: spaces.Space[Any]) -> str:
+def describe_space(space: spaces.Space[Any]) -> str:
     """Return a space in one short line, however large its bounds are."""
     if isinstance(space, spaces.Dict):
-        return "{" + ", ".join(f"{key}: {in_words(part)}" for key, part in space.spaces.items()) + "}"
+        return "{" + ", ".join(f"{key}: {describe_space(part)}" for key, part in space.spaces.items()) + "}"
     if isinstance(space, spaces.Box):
         low, high = space.low.min(initial=0), space.high.max(initial=0)
         return f"{_dtype(space)} {tuple(space.shape)} from {low} to {high}"

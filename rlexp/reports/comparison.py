@@ -54,12 +54,12 @@ class Setting:
     def label(self) -> str:
         """Write the varying keys, shortened to their last part."""
         # "algo=ppo" and not "name=ppo": a choice is known by its group.
-        words = [
+        parts = [
             inert(f"{key.removesuffix('.name').rsplit('.', 1)[-1]}={value}")
             for key, value in self.values.items()
             if value != ""
         ]
-        return ", ".join(words) or "all runs"
+        return ", ".join(parts) or "all runs"
 
 
 @dataclass(frozen=True)

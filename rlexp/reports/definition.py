@@ -17,7 +17,7 @@ class Row:
     """One setting, trained with every seed.
 
     :param label: name in tables, plots and messages
-    :param overrides: override words, those common to the sweep included
+    :param overrides: overrides, those common to the sweep included
     :param paper: published values by column name, ``(mean, standard deviation or None)``
     """
 

@@ -31,11 +31,11 @@ def curve(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Curve
     """Choose what to draw of a run's evaluations."""
     if any(row.get("success_rate") is not None for row in rows):
         chosen = [row for row in rows if row.get("success_rate") is not None]
-        word = "dialogues" if str(record.get("env")) == "restaurant" else "episodes"
+        unit = "dialogues" if str(record.get("env")) == "restaurant" else "episodes"
         return Curve(
             [float(row["episodes"]) for row in chosen],
             [100.0 * float(row["success_rate"]) for row in chosen],
-            f"training {word}",
+            f"training {unit}",
             "success rate (%)",
             (0.0, 100.0),
         )

@@ -132,8 +132,8 @@ def describe(sweep: Sweep, expected: Iterable[Expected], loaded: LoadedRuns) -> 
 def _protocol(config: Mapping[str, Any]) -> str:
     evaluation = config["evaluation"]
     budgets = [
-        f"{config[key]:,} training {word}"
-        for key, word in (("total_episodes", "episodes"), ("total_timesteps", "steps"))
+        f"{config[key]:,} training {unit}"
+        for key, unit in (("total_episodes", "episodes"), ("total_timesteps", "steps"))
         if config.get(key) is not None
     ]
     every = evaluation.get("every_episodes") or evaluation.get("every_timesteps")

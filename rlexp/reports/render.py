@@ -244,7 +244,7 @@ def latex(table: Table, columns: tuple[Column, ...]) -> str:
     return "\n".join(lines)
 
 
-def _escape(words: str) -> str:
+def _escape(text: str) -> str:
     for plain, escaped in (
         ("\\", "\\textbackslash{}"),
         ("%", "\\%"),
@@ -257,8 +257,8 @@ def _escape(words: str) -> str:
         ("–", "--"),
         ("−", "--"),
     ):
-        words = words.replace(plain, escaped)
-    return words
+        text = text.replace(plain, escaped)
+    return text
 
 
 def frame(table: Table, columns: Sequence[Column]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ One YAML per published table or figure, with these keys (``sweeps/table1.yaml`` 
 
     title: one line
     seeds: 100-109              # or 0,1,5 or [0, 1, 5]; both ends belong to it
-    common: [env=restaurant]    # override words of every run
+    common: [env=restaurant]    # overrides of every run
     seconds_per_run: 60         # for the estimated time, until a run of this sweep has finished
     runs:                       # one row each
       - {label: PPO, overrides: [algo=ppo], paper: {success_200: [37.8, 17.2]}}
@@ -99,21 +99,21 @@ def load(name: str, folder: Path | None = None) -> Sweep:
     return sweep
 
 
-def parse_seeds(words: Any) -> tuple[int, ...]:
+def parse_seeds(text: Any) -> tuple[int, ...]:
     """Read ``100-109``, ``0,3,5``, ``0-4,10`` or a list of whole numbers.
 
     :raises UsageError: when it is none of these
     """
-    parts = words if isinstance(words, list) else str(words).split(",")
+    parts = text if isinstance(text, list) else str(text).split(",")
     seeds: list[int] = []
     for part in parts:
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(part))
         if match is None:
-            raise UsageError(f"seeds: '{words}' given, write 0-9 or 0,3,5")
+            raise UsageError(f"seeds: '{text}' given, write 0-9 or 0,3,5")
         first, last = int(match[1]), int(match[2] or match[1])
         seeds.extend(range(first, last + 1))
     if not seeds or len(set(seeds)) != len(seeds):
-        raise UsageError(f"seeds: '{words}' given, at least one is needed and none twice")
+        raise UsageError(f"seeds: '{text}' given, needs at least one seed and none twice")
     return tuple(seeds)
 
 
@@ -176,7 +176,7 @@ def _sweep(path: Path, content: dict[str, Any], runs_of: str) -> Sweep:
 
 
 def _rows(path: Path, content: dict[str, Any]) -> tuple[Row, ...]:
-    common = [str(word) for word in content.get("common") or []]
+    common = [str(override) for override in content.get("common") or []]
     rows = []
     for run in content.get("runs") or [{}]:
         unknown = sorted(set(run) - {"label", "overrides", "paper", "grid"})
@@ -184,12 +184,12 @@ def _rows(path: Path, content: dict[str, Any]) -> tuple[Row, ...]:
             raise UsageError(
                 f"{path}: a run has label, overrides, paper and grid; unknown key '{unknown[0]}'"
             )
-        words = [str(word) for word in run.get("overrides") or []]
+        overrides = [str(override) for override in run.get("overrides") or []]
         paper = {str(key): _published(path, value) for key, value in (run.get("paper") or {}).items()}
         for chosen in _combinations(run.get("grid", content.get("grid")) or {}):
             named = [str(run["label"])] if "label" in run else []
-            label = ", ".join([*named, *(word.removeprefix("env/benchmark=") for word in chosen)])
-            rows.append(Row(label, (*common, *words, *chosen), paper))
+            label = ", ".join([*named, *(choice.removeprefix("env/benchmark=") for choice in chosen)])
+            rows.append(Row(label, (*common, *overrides, *chosen), paper))
     _check_rows(path, rows)
     return tuple(rows)
 
@@ -214,10 +214,10 @@ def _check_rows(path: Path, rows: list[Row]) -> None:
     for row in rows:
         if not row.label or labels.count(row.label) > 1:
             raise UsageError(f"{path}: every row needs a label of its own; '{row.label}' is not")
-        for word in row.overrides:
-            key = word.lstrip("+~").partition("=")[0]
-            if "=" not in word or key in _RESERVED:
-                raise UsageError(f"{path}: '{word}' cannot stand among the overrides of a sweep")
+        for override in row.overrides:
+            key = override.lstrip("+~").partition("=")[0]
+            if "=" not in override or key in _RESERVED:
+                raise UsageError(f"{path}: '{override}' is not allowed among the overrides of a sweep")
 
 
 def _published(path: Path, value: Any) -> tuple[float, float | None]:

@@ -58,7 +58,7 @@ class Evaluator:
         self._envs: list[gymnasium.Env[Any, Any]] = []
 
     def evaluate(self, model: Any) -> dict[str, Any]:
-        """Return means and standard deviations over the episodes, in the words of ``evaluations.jsonl``.
+        """Return means and standard deviations over the episodes, under the keys of ``evaluations.jsonl``.
 
         :param model: anything with Stable-Baselines3's ``predict``
         :raises Stopped: after a signal

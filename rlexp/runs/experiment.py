@@ -302,15 +302,15 @@ class Experiment:
         from rlexp.distributed.on_ray import RayEngine
         from rlexp.distributed.training import Training
 
-        words = OmegaConf.to_container(self.cfg.hardware.ray)
-        assert isinstance(words, dict)
-        options = Options(**{field.name: words[field.name] for field in dataclasses.fields(Options)})
+        ray = OmegaConf.to_container(self.cfg.hardware.ray)
+        assert isinstance(ray, dict)
+        options = Options(**{field.name: ray[field.name] for field in dataclasses.fields(Options)})
         processes = options.actors + options.replay_shards
         tell = "import sys; from rlexp.runs.folder import end_lost; end_lost(*sys.argv[1:])"
         engine = RayEngine(
-            words["address"],
+            ray["address"],
             processes,
-            words["object_store_mb"],
+            ray["object_store_mb"],
             on_loss=[sys.executable, "-P", "-c", tell, str(self.folder.resolve())],
         )
         closing.callback(engine.close)

@@ -360,9 +360,9 @@ def _git_state() -> dict[str, Any] | None:
     if not (top / ".git").exists():
         return None
 
-    def git(*words: str) -> str:
+    def git(*arguments: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(top), *words], capture_output=True, text=True, timeout=10, check=True
+            ["git", "-C", str(top), *arguments], capture_output=True, text=True, timeout=10, check=True
         ).stdout.strip()
 
     try:

@@ -107,8 +107,8 @@ class Grid(Pictures):
         return self.np_random.integers(0, 2, (4, 10, 10), np.uint8)
 
 
-def make(task: Any = Chain, n_envs: int = 1, policy: str = "MlpPolicy", **words: Any) -> Any:
+def make(task: Any = Chain, n_envs: int = 1, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
     """Build ACER (or another ``kind``) on the chain, or on another task, small settings unless told otherwise."""
-    kind = words.pop("kind", ACER)
-    words = {**SMALL, "policy_kwargs": {**SMALL_NETS, **words.pop("policy_kwargs", {})}, **words}
-    return kind(policy, make_vec_env(task, n_envs, seed=0), **words)
+    kind = kwargs.pop("kind", ACER)
+    kwargs = {**SMALL, "policy_kwargs": {**SMALL_NETS, **kwargs.pop("policy_kwargs", {})}, **kwargs}
+    return kind(policy, make_vec_env(task, n_envs, seed=0), **kwargs)

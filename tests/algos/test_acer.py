@@ -266,10 +266,10 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_in_one_line(name: str) -> None:
-    of_task, words, expected = REFUSED[name]
-    words = {"policy": "MlpPolicy", **SMALL, **words}
+    of_task, arguments, expected = REFUSED[name]
+    arguments = {"policy": "MlpPolicy", **SMALL, **arguments}
     with pytest.raises(UsageError, match=expected) as error:
-        ACER(env=DummyVecEnv([lambda: Odd(**of_task)]), **words)
+        ACER(env=DummyVecEnv([lambda: Odd(**of_task)]), **arguments)
     assert "\n" not in str(error.value)
 
 
@@ -277,13 +277,13 @@ def test_refused_in_one_line(name: str) -> None:
 
 
 def test_from_the_command_line(rlexp: Any, tmp_path: Path) -> None:
-    words = ("algo=acer", "env=gym", "logger=none", "evaluation.episodes=2", "algo.learning_starts=100")
-    result = rlexp(*words, "env.id=CartPole-v1", "total_timesteps=400", "algo.n_steps=5")
+    arguments = ("algo=acer", "env=gym", "logger=none", "evaluation.episodes=2", "algo.learning_starts=100")
+    result = rlexp(*arguments, "env.id=CartPole-v1", "total_timesteps=400", "algo.n_steps=5")
     assert result.returncode == 0, result.stderr
     (metrics,) = tmp_path.glob("outputs/runs/gym-CartPole-v1/acer/*/seed=0/metrics.jsonl")
     assert "train/constraint_active" in metrics.read_text()
     # Refused before there is a folder, by what only the built task and the algorithm's class can tell.
-    result = rlexp(*words, "env.id=CartPole-v1", "total_timesteps=600", "algo.buffer_size=10")
+    result = rlexp(*arguments, "env.id=CartPole-v1", "total_timesteps=600", "algo.buffer_size=10")
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert "algo.buffer_size: 10 given" in result.stderr
     assert len(list(tmp_path.glob("outputs/runs/gym-CartPole-v1/acer/*"))) == 1

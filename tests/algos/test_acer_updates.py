@@ -14,7 +14,7 @@ from rlexp.algos.acer.updates import Settings, acer_loss
 from tests.algos.acer_tasks import Reach, make
 
 
-def settings(**words: Any) -> Settings:
+def settings(**kwargs: Any) -> Settings:
     usual: dict[str, Any] = {
         "gamma": 0.9,
         "ent_coef": 0.05,
@@ -28,7 +28,7 @@ def settings(**words: Any) -> Settings:
         "dueling": True,
         "dueling_samples": 5,
     }
-    return Settings(**{**usual, **words})
+    return Settings(**{**usual, **kwargs})
 
 
 def some_segments(continuous: bool) -> Segments:
@@ -70,7 +70,7 @@ def projected(g: th.Tensor, k: th.Tensor, delta: float) -> th.Tensor:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         {},
         {"trust_region": False},
@@ -80,8 +80,8 @@ def projected(g: th.Tensor, k: th.Tensor, delta: float) -> th.Tensor:
     ],
     ids=str,
 )
-def test_discrete_update_against_a_loop(words: dict[str, Any]) -> None:
-    model, chosen, segments = make(), settings(**words), some_segments(continuous=False)
+def test_discrete_update_against_a_loop(arguments: dict[str, Any]) -> None:
+    model, chosen, segments = make(), settings(**arguments), some_segments(continuous=False)
     policy = model.policy
     with th.no_grad():  # away from where actor and average agree
         shake = th.Generator().manual_seed(11)
@@ -147,13 +147,13 @@ def test_discrete_update_against_a_loop(words: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [{}, {"trust_region": False}, {"bias_correction": False}, {"dueling": False}, {"retrace": False}],
     ids=str,
 )
 @pytest.mark.parametrize("learn_std", [False, True])
-def test_continuous_update_against_a_loop(learn_std: bool, words: dict[str, Any]) -> None:
-    chosen = settings(**{"trust_region_delta": 0.02, **words})
+def test_continuous_update_against_a_loop(learn_std: bool, arguments: dict[str, Any]) -> None:
+    chosen = settings(**{"trust_region_delta": 0.02, **arguments})
     segments = some_segments(continuous=True)
     policy = make(Reach, policy_kwargs={"learn_std": learn_std, "log_std_init": -0.2}).policy
     with th.no_grad():

@@ -47,16 +47,16 @@ class Fork(gymnasium.Env[Any, Any]):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         {"replay": "uniform"},
         {"replay": "proportional"},
         {"replay": "rank"},
         {"replay": "rank", "double_q": False, "dueling": True, "n_steps": 3, "td_clip": None},
     ],
-    ids=lambda words: "-".join(map(str, words.values())),
+    ids=lambda arguments: "-".join(map(str, arguments.values())),
 )
-def test_it_learns(corridor: type[gymnasium.Env[Any, Any]], words: dict[str, Any]) -> None:
+def test_it_learns(corridor: type[gymnasium.Env[Any, Any]], arguments: dict[str, Any]) -> None:
     class Walk(corridor):  # type: ignore[valid-type, misc]
         action_space = spaces.Discrete(2)  # 'quit' left out: giving up at once is hard to unlearn
 
@@ -67,7 +67,7 @@ def test_it_learns(corridor: type[gymnasium.Env[Any, Any]], words: dict[str, Any
         "exploration_fraction": 0.7,
     }
     env = DummyVecEnv([lambda: Monitor(Walk())] * 2)
-    model = DQN("MlpPolicy", env, **{**SMALL, **more, **words})
+    model = DQN("MlpPolicy", env, **{**SMALL, **more, **arguments})
     model.learn(1500)
     task = Walk()
     obs, _ = task.reset()
@@ -196,7 +196,7 @@ def test_an_unknown_replay_is_refused() -> None:
 
 def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
     algo = ("algo=dqn", "algo.replay=rank", "algo.dueling=true", "algo.n_steps=3", "algo.learning_starts=50")
-    words = (
+    arguments = (
         *algo,
         "env=gym",
         "env.id=CartPole-v1",
@@ -204,9 +204,9 @@ def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
         "logger=none",
         "evaluation.episodes=2",
     )
-    done = rlexp(*words)
+    done = rlexp(*arguments)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (only_run(tmp_path) / "metrics.jsonl").read_text().splitlines()]
     assert any("train/beta" in row for row in rows)
-    refused = rlexp(*words, "algo.replay=greedy")
+    refused = rlexp(*arguments, "algo.replay=greedy")
     assert refused.returncode == 2 and "proportional" in refused.stderr

@@ -34,9 +34,9 @@ Make = Callable[..., Any]
 def make(corridor: type) -> Make:
     """Build an algorithm on the corridor, small settings unless told otherwise."""
 
-    def build(algorithm: type = LCPO, n_envs: int = 1, **words: Any) -> Any:
-        words = {"n_steps": 32, "batch_size": 16, "n_epochs": 2, "seed": 0, "device": "cpu", **words}
-        return algorithm("MlpPolicy", make_vec_env(corridor, n_envs), **words)
+    def build(algorithm: type = LCPO, n_envs: int = 1, **kwargs: Any) -> Any:
+        kwargs = {"n_steps": 32, "batch_size": 16, "n_epochs": 2, "seed": 0, "device": "cpu", **kwargs}
+        return algorithm("MlpPolicy", make_vec_env(corridor, n_envs), **kwargs)
 
     return build
 

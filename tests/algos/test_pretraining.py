@@ -24,7 +24,7 @@ from tests.algos.remembering import Wander, vec
 UPDATES, STEPS = 6, 60  # of pre-training, done in rounds of 2; and of the environment
 
 
-def build(kind: Any, **words: Any) -> Any:
+def build(kind: Any, **kwargs: Any) -> Any:
     if kind is SLAC:
         nets = {"z1_dim": 3, "z2_dim": 4, "model_arch": [7], "net_arch": [9], "actor_units": 8}
         options = {"sequence_length": 4, "pretrain_updates": UPDATES, "policy_kwargs": nets}
@@ -40,7 +40,7 @@ def build(kind: Any, **words: Any) -> Any:
         }
         env = DummyVecEnv([lambda: EpisodeReplay(Monitor(Recall()))])
     shared = {"learning_starts": 20, "batch_size": 4, "buffer_size": 200, "train_freq": 5, "seed": 1}
-    return kind("MlpPolicy", env, device="cpu", **{**shared, **options, **words})
+    return kind("MlpPolicy", env, device="cpu", **{**shared, **options, **kwargs})
 
 
 def done(model: Any) -> int:

@@ -41,9 +41,9 @@ SMALL: dict[str, Any] = {
 SMALL_NETS = {"net_arch": [8], "lstm_hidden_size": 8}
 
 
-def make(task: Any = Recall, n_envs: int = 1, policy: str = "MlpPolicy", **words: Any) -> R2D2:
-    nets = {**SMALL_NETS, **words.pop("policy_kwargs", {})}
-    return R2D2(policy, make_vec_env(task, n_envs, seed=0), **{**SMALL, "policy_kwargs": nets, **words})
+def make(task: Any = Recall, n_envs: int = 1, policy: str = "MlpPolicy", **kwargs: Any) -> R2D2:
+    nets = {**SMALL_NETS, **kwargs.pop("policy_kwargs", {})}
+    return R2D2(policy, make_vec_env(task, n_envs, seed=0), **{**SMALL, "policy_kwargs": nets, **kwargs})
 
 
 def parameters(model: Any) -> list[th.Tensor]:
@@ -359,34 +359,36 @@ def test_grids_and_pictures(task: Any, policy: str) -> None:
 
 
 def test_remembers_what_a_policy_without_memory_cannot() -> None:
-    words = {**SMALL, "learning_rate": 5e-3, "batch_size": 32, "exploration_final_eps": 0.1, "gamma": 0.95,
+    arguments = {**SMALL, "learning_rate": 5e-3, "batch_size": 32, "exploration_final_eps": 0.1, "gamma": 0.95,
              "sequence_length": 4, "burn_in": 0, "exploration_fraction": 0.5}  # fmt: skip
     scores = {}
     for units in (16, 0):
         env = make_vec_env(Recall, 4, seed=0)
-        model = R2D2("MlpPolicy", env, **words, policy_kwargs={"net_arch": [16], "lstm_hidden_size": units})
+        model = R2D2(
+            "MlpPolicy", env, **arguments, policy_kwargs={"net_arch": [16], "lstm_hidden_size": units}
+        )
         model.learn(6000)
         scores[units] = Evaluator(Recall, 50, 50, 1, True).evaluate(model)["success_rate"]
     assert scores[16] == 1.0 and scores[0] < 0.8
 
 
 def test_what_cannot_work_is_refused() -> None:
-    for words, message in (
+    for arguments, message in (
         ({"replay": "uniform"}, "replay: 'uniform' given, allowed are proportional, rank"),
         ({"sequence_period": 1}, "sequence_period: 1 given"),
         ({"buffer_size": 4}, "buffer_size: 4 given, must be at least 6"),
         ({"initial_priorities": "maximal"}, "initial_priorities: 'maximal' given"),
     ):
         with pytest.raises(UsageError, match=message):
-            make(**words)
+            make(**arguments)
     with pytest.raises(UsageError, match="VecNormalize"):
         R2D2("MlpPolicy", VecNormalize(make_vec_env(Recall)))
 
 
 def test_the_command_line(rlexp: Rlexp, tmp_path: Path) -> None:
-    words = ("algo=r2d2", "env=gym", "env.id=CartPole-v1", "total_timesteps=300", "logger=none",
+    arguments = ("algo=r2d2", "env=gym", "env.id=CartPole-v1", "total_timesteps=300", "logger=none",
              "evaluation.episodes=2", "algo.learning_starts=100", "algo.batch_size=4")  # fmt: skip
-    done = rlexp(*words)
+    done = rlexp(*arguments)
     assert done.returncode == 0, done.stderr
     assert (only_run(tmp_path) / "model.zip").is_file()
 
@@ -401,7 +403,7 @@ def test_learns_cartpole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (
             ("algo.sequence_period=1",),
@@ -414,6 +416,6 @@ def test_learns_cartpole() -> None:
         (("algo.buffer_size=100", "hardware.n_envs=2"), "algo.buffer_size: 100 given, must be at least 120"),
     ],
 )
-def test_settings_that_contradict_one_another(words: tuple[str, ...], message: str) -> None:
+def test_settings_that_contradict_one_another(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        compose(["algo=r2d2", "env=gym", "env.id=CartPole-v1", "total_timesteps=9", *words])
+        compose(["algo=r2d2", "env=gym", "env.id=CartPole-v1", "total_timesteps=9", *arguments])

@@ -31,7 +31,7 @@ SMALL: dict[str, dict[type, Any]] = {
         BC: {"net_arch": [16], "lstm_hidden_size": 16},
         DQfD: {"net_arch": [16]},
     },
-    "words": {
+    "arguments": {
         R2D3: {"sequence_length": 4, "burn_in": 0, "n_steps": 2, "batch_size": 8, "learning_starts": 20,
                "buffer_size": 200, "train_freq": 3, "target_update_interval": 20, "learning_rate": 5e-3},
         BC: {"sequence_length": 4, "batch_size": 16, "learning_rate": 1e-2},
@@ -41,11 +41,11 @@ SMALL: dict[str, dict[type, Any]] = {
 }  # fmt: skip
 
 
-def make(kind: Any, task: Any = Recall, shown: Any = None, policy: str = "MlpPolicy", **words: Any) -> Any:
-    words = {**SMALL["words"][kind], "seed": 0, "device": "cpu", **words}
-    env = words.pop("env", None) or make_vec_env(task, 1, seed=0)
+def make(kind: Any, task: Any = Recall, shown: Any = None, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
+    kwargs = {**SMALL["arguments"][kind], "seed": 0, "device": "cpu", **kwargs}
+    env = kwargs.pop("env", None) or make_vec_env(task, 1, seed=0)
     shown = demonstrate(task) if shown is None else shown
-    return kind(policy, env, demonstrations=shown, policy_kwargs=dict(SMALL["nets"][kind]), **words)
+    return kind(policy, env, demonstrations=shown, policy_kwargs=dict(SMALL["nets"][kind]), **kwargs)
 
 
 def parameters(model: Any) -> list[th.Tensor]:

@@ -20,8 +20,13 @@ from tests.conftest import Rlexp
 SHARED = {"shared_lstm": True, "enable_critic_lstm": False, "net_arch": [], "lstm_hidden_size": 6}
 
 
-def build(n_envs: int = 1, nets: dict[str, Any] | None = None, **words: Any) -> RecurrentPPO:
-    given: dict[str, Any] = {"before_lstm": [8, 7], "layer_norm": True, "critic_trains_lstm": True, **words}
+def build(n_envs: int = 1, nets: dict[str, Any] | None = None, **arguments: Any) -> RecurrentPPO:
+    given: dict[str, Any] = {
+        "before_lstm": [8, 7],
+        "layer_norm": True,
+        "critic_trains_lstm": True,
+        **arguments,
+    }
     more = {"n_steps": 32, "batch_size": 32, "n_epochs": 2, "clip_range_vf": 0.2, "seed": 3, "device": "cpu"}
     kwargs = {**SHARED, **(nets or {})}
     return RecurrentPPO("MlpLstmPolicy", vec(Wander, n_envs), policy_kwargs=kwargs, **{**more, **given})
@@ -110,12 +115,12 @@ def test_what_cannot_work_is_refused(rlexp: Rlexp) -> None:
         build(nets={"shared_lstm": False, "enable_critic_lstm": True})
     with pytest.raises(UsageError, match="n_lstm_layers"):
         build(nets={"n_lstm_layers": 2})
-    words = (
+    arguments = (
         "algo=recurrent_ppo",
         "env=pendulum_v",
         "total_timesteps=128",
         "logger=none",
         "evaluation.episodes=1",
     )
-    refused = rlexp(*words, "algo.layer_norm=true")
+    refused = rlexp(*arguments, "algo.layer_norm=true")
     assert refused.returncode == 2 and "shared_lstm" in refused.stderr

@@ -29,9 +29,9 @@ SMALL: dict[str, Any] = {
 }
 
 
-def build(n_envs: int = 1, **words: Any) -> SACLSTM:
-    nets = {**NETS, **words.pop("policy_kwargs", {})}
-    return SACLSTM("MlpPolicy", vec(Wander, n_envs), policy_kwargs=nets, **{**SMALL, **words})
+def build(n_envs: int = 1, **kwargs: Any) -> SACLSTM:
+    nets = {**NETS, **kwargs.pop("policy_kwargs", {})}
+    return SACLSTM("MlpPolicy", vec(Wander, n_envs), policy_kwargs=nets, **{**SMALL, **kwargs})
 
 
 def lstm_step(
@@ -228,7 +228,7 @@ def test_the_memory_is_kept_while_actions_are_random() -> None:
 
 
 def test_it_remembers() -> None:
-    words: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "learning_rate": 3e-3,
         "train_freq": 2,
         "batch_size": 16,
@@ -236,8 +236,8 @@ def test_it_remembers() -> None:
         "burn_in": 0,
     }
     nets = {"actor_units": 32, "critic_units": 32, "lstm_hidden_size": 32}
-    words |= {"gamma": 0.5, "ent_coef": 0.05}
-    model = SACLSTM("MlpPolicy", vec(Recall), policy_kwargs=nets, **{**SMALL, **words})
+    arguments |= {"gamma": 0.5, "ent_coef": 0.05}
+    model = SACLSTM("MlpPolicy", vec(Recall), policy_kwargs=nets, **{**SMALL, **arguments})
     model.learn(600)
     task, total = Recall(), 0.0
     for seed in range(20):
@@ -265,15 +265,21 @@ def test_what_cannot_work_is_refused() -> None:
 
 
 def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
-    words = ("algo=sac_lstm", "env=pendulum_v", "total_timesteps=60", "logger=none", "evaluation.episodes=1")
+    arguments = (
+        "algo=sac_lstm",
+        "env=pendulum_v",
+        "total_timesteps=60",
+        "logger=none",
+        "evaluation.episodes=1",
+    )
     small = ("algo.learning_starts=50", "algo.lstm_hidden_size=8", "env.max_steps=20")
-    done = rlexp(*words, *small)
+    done = rlexp(*arguments, *small)
     assert done.returncode == 0, done.stderr
     for wrong, hint in (
         ("algo.sequence_length=0", "algo.sequence_length"),
         ("algo.sequence_lenght=5", "sequence_length"),
     ):
-        refused = rlexp(*words, wrong)
+        refused = rlexp(*arguments, wrong)
         assert refused.returncode == 2 and hint in refused.stderr
-    misfit = rlexp(*words, "env=cartpole_p", "env.actions=discrete")
+    misfit = rlexp(*arguments, "env=cartpole_p", "env.actions=discrete")
     assert misfit.returncode == 2 and "continuous" in misfit.stderr

@@ -40,31 +40,31 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def memory(kind: type[Any], **words: Any) -> Any:
+def memory(kind: type[Any], **kwargs: Any) -> Any:
     sizes = (
         {"policy_kwargs": {"net_arch": [8]}, "pretrain_updates": 2}
         if kind is SLAC
         else {"policy_kwargs": {"lstm_hidden_size": 8}}
     )
-    words = {"learning_starts": 20, "sequence_length": 4, "buffer_size": 200, "seed": 0, **sizes, **words}
-    return kind("MlpPolicy", gymnasium.make(PENDULUM), device="cpu", **words)
+    kwargs = {"learning_starts": 20, "sequence_length": 4, "buffer_size": 200, "seed": 0, **sizes, **kwargs}
+    return kind("MlpPolicy", gymnasium.make(PENDULUM), device="cpu", **kwargs)
 
 
-def learner(name: str, file: str, **words: Any) -> Any:
+def learner(name: str, file: str, **kwargs: Any) -> Any:
     """Build an off-policy learner or a cloner, small."""
     if name in ("SACLSTM", "SLAC"):
-        return memory(getattr(rlexp, name), **words)
+        return memory(getattr(rlexp, name), **kwargs)
     if name in ("DQN", "DQfD"):
-        words = {"learning_starts": 20, "buffer_size": 200, **words}
+        kwargs = {"learning_starts": 20, "buffer_size": 200, **kwargs}
     elif name in ("R2D2", "R2D3"):
-        words = {**R2D2_WORDS, **words}
+        kwargs = {**R2D2_WORDS, **kwargs}
     else:
-        words = {**SEQUENCES, **words}
+        kwargs = {**SEQUENCES, **kwargs}
     if name in ("DQfD", "R2D3", "BC"):
-        words = {"demonstrations": file, **words}
+        kwargs = {"demonstrations": file, **kwargs}
     if name in ("DQfD", "R2D3"):
-        words = {"pretrain_updates": 2, **words}
-    return getattr(rlexp, name)("MlpPolicy", Recall(), seed=0, device="cpu", **words)
+        kwargs = {"pretrain_updates": 2, **kwargs}
+    return getattr(rlexp, name)("MlpPolicy", Recall(), seed=0, device="cpu", **kwargs)
 
 
 REPLAYING = ("DQN", "DQfD", "R2D2", "R2D3", "SACLSTM", "SLAC")
@@ -261,8 +261,8 @@ def test_predict_says_that_reset_returns_two_things(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [DQN, DQfD, R2D2, R2D3, BC])
 def test_convolutions_take_features_dim(kind: Any) -> None:
-    words = {"features_extractor_kwargs": {"features_dim": 16}}
-    model = kind("CnnPolicy", Screens(), device="cpu", policy_kwargs=words)
+    arguments = {"features_extractor_kwargs": {"features_dim": 16}}
+    model = kind("CnnPolicy", Screens(), device="cpu", policy_kwargs=arguments)
     features = model.policy.q_net.features_extractor
     assert features.features_dim == 16
     assert features(th.zeros(2, *model.observation_space.shape)).shape == (2, 16)
@@ -305,9 +305,9 @@ def test_optimizers_begin_at_the_first_learning_rate(name: str) -> None:
 @pytest.mark.parametrize("name", [*REPLAYING, "BC", "ACER", "LCPO", "TAM"])
 def test_gradients_need_not_be_clipped(name: str, file: str) -> None:
     if name in ("ACER", "LCPO", "TAM"):
-        words = {"n_steps": 16, "max_grad_norm": None, "device": "cpu"}
+        arguments = {"n_steps": 16, "max_grad_norm": None, "device": "cpu"}
         getattr(rlexp, name)(
-            "MlpPolicy", Recall(), **words, **({} if name == "ACER" else {"batch_size": 16})
+            "MlpPolicy", Recall(), **arguments, **({} if name == "ACER" else {"batch_size": 16})
         ).learn(32)
     else:
         learner(name, file, max_grad_norm=None).learn(64)

@@ -41,8 +41,8 @@ SMALL: dict[str, Any] = {
 STEPS = 100
 
 
-def build(n_envs: int = 1, task: Any = Wander, nets: dict[str, Any] | None = None, **words: Any) -> SLAC:
-    return SLAC("MlpPolicy", vec(task, n_envs), policy_kwargs={**NETS, **(nets or {})}, **{**SMALL, **words})
+def build(n_envs: int = 1, task: Any = Wander, nets: dict[str, Any] | None = None, **kwargs: Any) -> SLAC:
+    return SLAC("MlpPolicy", vec(task, n_envs), policy_kwargs={**NETS, **(nets or {})}, **{**SMALL, **kwargs})
 
 
 def drawn(model: SLAC, n: int = 12) -> tuple[SequenceBatch, list[list[int]]]:
@@ -408,9 +408,9 @@ def test_what_cannot_work_is_refused() -> None:
 
 
 def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
-    words = ("algo=slac", "env=pendulum_p", "total_timesteps=60", "logger=none", "evaluation.episodes=1")
+    arguments = ("algo=slac", "env=pendulum_p", "total_timesteps=60", "logger=none", "evaluation.episodes=1")
     small = ("algo.learning_starts=50", "algo.pretrain_updates=2", "algo.model_arch=[8]", "env.max_steps=20")
-    done = rlexp(*words, *small, "experiment=slac_han")
+    done = rlexp(*arguments, *small, "experiment=slac_han")
     assert done.returncode == 0, done.stderr
-    refused = rlexp(*words, "algo.variant=hans")
+    refused = rlexp(*arguments, "algo.variant=hans")
     assert refused.returncode == 2 and "han" in refused.stderr

@@ -22,9 +22,9 @@ PLACES = th.eye(6)[:5]
 def make(corridor: type) -> Make:
     """Build TAM on the corridor, small settings unless told otherwise."""
 
-    def build(n_envs: int = 1, **words: Any) -> TAM:
-        words = {"n_steps": 64, "batch_size": 16, "n_epochs": 2, "mask_after": 128, "seed": 0, **words}
-        return TAM("MlpPolicy", make_vec_env(corridor, n_envs), device="cpu", **words)
+    def build(n_envs: int = 1, **kwargs: Any) -> TAM:
+        kwargs = {"n_steps": 64, "batch_size": 16, "n_epochs": 2, "mask_after": 128, "seed": 0, **kwargs}
+        return TAM("MlpPolicy", make_vec_env(corridor, n_envs), device="cpu", **kwargs)
 
     return build
 

@@ -283,12 +283,12 @@ def _target(run: Path, file: str) -> Path:
 def _command(case: Case, run: Path) -> list[str]:
     if case.command in ("resume", "again"):
         return list(RUNS[case.base])
-    words = {
+    arguments = {
         "evaluate": ["evaluate", str(run)],
         "report": ["report", "run", str(run)],
         "list": ["list", "runs"],
     }
-    return words[str(case.command)]
+    return arguments[str(case.command)]
 
 
 def attack(case: Case, folder: Path) -> judge.Verdict:

@@ -63,7 +63,7 @@ class Case:
     @property
     def argv(self) -> list[str]:
         """The command line."""
-        task = [word.format(id=self.id) for word in _TASK]
+        task = [argument.format(id=self.id) for argument in _TASK]
         kwargs = {"fault": self.fault, "at": self.at, "reset": self.reset, "space": self.space}
         return [
             *ALGOS[self.algo],

@@ -36,7 +36,7 @@ class Verdict:
 
 def shell(argv: list[str]) -> str:
     """Return a command line as one would type it."""
-    return " ".join(["rlexp", *(shlex.quote(word) for word in argv)])
+    return " ".join(["rlexp", *(shlex.quote(argument) for argument in argv)])
 
 
 def judge(result: Result, allowed: tuple[int, ...] = (0, 2), keeps_files: bool = False) -> dict[str, str]:

@@ -144,7 +144,7 @@ class Arena:
 
     def undisturbed(self, command: tuple[str, ...]) -> Path:
         """Return the folder in which a command ended by itself."""
-        key = tuple(word for word in command if not word.startswith(("checkpoint.", "logger=")))
+        key = tuple(argument for argument in command if not argument.startswith(("checkpoint.", "logger=")))
         if key not in self._undisturbed:
             cwd = Path(tempfile.mkdtemp(prefix="undisturbed-", dir=self.top))
             done = subprocess.run(
@@ -165,7 +165,7 @@ class Arena:
         command = case.command
         if "{run}" in command:
             run = only_run(self.undisturbed(TRAIN))
-            command = tuple(str(run) if word == "{run}" else word for word in command)
+            command = tuple(str(run) if argument == "{run}" else argument for argument in command)
         outcome, began = Outcome(case), time.monotonic()
         mark = uuid.uuid4().hex
         with (cwd / "said").open("w+") as said:
@@ -364,7 +364,9 @@ def attack(cases: Sequence[Case] = CASES) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    chosen = [case for case in CASES if not sys.argv[1:] or any(word in str(case) for word in sys.argv[1:])]
+    chosen = [
+        case for case in CASES if not sys.argv[1:] or any(argument in str(case) for argument in sys.argv[1:])
+    ]
     totals = attack(chosen)
     print(totals)
     sys.exit(any(count for kind, count in totals.items() if kind != "signals"))

@@ -39,7 +39,7 @@ class Shapes(gymnasium.Env[Any, Any]):
 
 
 def learner(
-    continuous: bool = False, policy_kwargs: dict[str, Any] | None = None, **words: Any
+    continuous: bool = False, policy_kwargs: dict[str, Any] | None = None, **kwargs: Any
 ) -> Callable[[], None]:
     """Return one update on remembered segments: draw, gradient, step, average policy."""
     model = ACER(
@@ -52,7 +52,7 @@ def learner(
         device="cpu",
         seed=0,
         policy_kwargs={"activation_fn": th.nn.ReLU, **(policy_kwargs or {})},
-        **words,
+        **kwargs,
     )
     model.learn(5000)
     settings, device = model._settings(), th.device("cpu")

@@ -45,16 +45,16 @@ def ours(algo: str, seed: int) -> int:
             self.next += 1000
             return bool(self.evaluator.evaluate(self.model)["return_mean"] < 195)
 
-    words: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if algo == "r2d2":
-        words = {
+        arguments = {
             "learning_rate": 1e-3,
             "batch_size": 32,
             "sequence_length": 20,
             "train_freq": 4,
             "target_update_interval": 100,
         }
-    model = getattr(rlexp, algo.upper())("MlpPolicy", cartpole(), seed=seed, device="cpu", **words)
+    model = getattr(rlexp, algo.upper())("MlpPolicy", cartpole(), seed=seed, device="cpu", **arguments)
     model.learn(MOST_STEPS[algo], callback=Solved())
     return int(model.num_timesteps)
 
@@ -66,8 +66,8 @@ def theirs(algo: str, seed: int) -> int:
 
     collect, steps = SampleSerialCollector.collect, [0]
 
-    def counted(self: Any, *args: Any, **words: Any) -> Any:
-        found = collect(self, *args, **words)
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = collect(self, *args, **kwargs)
         steps.append(self.envstep)
         return found
 
@@ -111,21 +111,21 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--side", choices=("ours", "theirs"))
-    words = parser.parse_args()
-    if words.side is not None:
+    arguments = parser.parse_args()
+    if arguments.side is not None:
         import torch as th
 
         th.set_num_threads(1)
-        importlib.import_module("rlexp.algos.acer" if words.side == "ours" else "ding.entry")
+        importlib.import_module("rlexp.algos.acer" if arguments.side == "ours" else "ding.entry")
         begin = time.process_time()
-        steps = (ours if words.side == "ours" else theirs)(words.algo, words.seed)
+        steps = (ours if arguments.side == "ours" else theirs)(arguments.algo, arguments.seed)
         print(json.dumps({"steps": steps, "seconds": time.process_time() - begin}))
         return
     sides = ["ours", "theirs"] if importlib.util.find_spec("ding") else ["ours"]
     found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
-    for seed in range(words.seeds):
+    for seed in range(arguments.seeds):
         for side in sides:
-            found[side].append(attempt(words.algo, side, seed))
+            found[side].append(attempt(arguments.algo, side, seed))
             row = found[side][-1]
             print(f"{side:7} seed {seed}: {row['steps']:8.0f} steps {row['seconds']:7.1f} s", flush=True)
     medians = {

@@ -112,11 +112,11 @@ def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pong", action="store_true", help="Pong next to Stable-Baselines3")
-    words = parser.parse_args()
+    arguments = parser.parse_args()
     th.set_num_threads(1)
     try:
         training_steps()
-        if words.pong:
+        if arguments.pong:
             pong()
     except UsageError as error:
         print(f"left out: {error}")

@@ -52,7 +52,7 @@ def measure(algorithms: dict[str, Any], rounds: int = 15, steps: int = 500) -> d
 
 def main() -> None:
     th.set_num_threads(1)
-    words: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "n_steps": 100,
         "batch_size": 16,
         "learning_rate": 1e-3,
@@ -62,7 +62,7 @@ def main() -> None:
         "seed": 0,
     }
     algorithms: dict[str, Any] = {"PPO": PPO, "LCPO": LCPO, "TAM": TAM}
-    found = measure({name: kind("MlpPolicy", Chatter(), **words) for name, kind in algorithms.items()})
+    found = measure({name: kind("MlpPolicy", Chatter(), **arguments) for name, kind in algorithms.items()})
     for name, milliseconds in found.items():
         ratio = milliseconds / found["PPO"]
         print(f"{name:5s} {milliseconds:6.3f} ms per transition, {ratio:.3f} x PPO (environment and all)")

@@ -162,11 +162,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cartpole", type=int, metavar="SEEDS", default=0)
-    words = parser.parse_args()
-    rounds = words.rounds
+    arguments = parser.parse_args()
+    rounds = arguments.rounds
     th.set_num_threads(1)
-    if words.cartpole:
-        cartpole(words.cartpole)
+    if arguments.cartpole:
+        cartpole(arguments.cartpole)
         return
     steps = {
         "bare nn.LSTM": floor(),

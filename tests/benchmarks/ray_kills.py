@@ -30,7 +30,7 @@ from rlexp.distributed.on_ray import RayEngine
 from rlexp.distributed.training import Training
 from rlexp.runs.evaluation import Evaluator
 
-WORDS: dict[str, Any] = {
+ARGUMENTS: dict[str, Any] = {
     "learning_rate": 1e-3,
     "batch_size": 32,
     "sequence_length": 20,
@@ -137,8 +137,8 @@ def main() -> int:
     given = parser.parse_args()
     th.set_num_threads(1)
     # As often per step as with one task in one process.
-    words = {**WORDS, "gradient_steps": given.envs}
-    model = R2D2("MlpPolicy", tasks(given.envs), seed=given.seed, device="cpu", **words)
+    arguments = {**ARGUMENTS, "gradient_steps": given.envs}
+    model = R2D2("MlpPolicy", tasks(given.envs), seed=given.seed, device="cpu", **arguments)
     watch, killer = Solved(), Killer(given.every or 1e9, given.shards > 1, given.seed)
     options = Options(actors=given.actors, replay_shards=given.shards, update_ratio=given.update_ratio)
     with RayEngine(None, given.actors + given.shards) as engine:

@@ -27,7 +27,7 @@ from rlexp.distributed.engine import Engine, Options, Ref
 from rlexp.distributed.on_ray import RayEngine
 from rlexp.distributed.training import Training
 
-WORDS: dict[str, Any] = {"learning_starts": 1000, "train_freq": 8, "device": "cpu", "seed": 0}
+ARGUMENTS: dict[str, Any] = {"learning_starts": 1000, "train_freq": 8, "device": "cpu", "seed": 0}
 
 
 def cartpole(n_envs: int) -> DummyVecEnv:
@@ -37,7 +37,7 @@ def cartpole(n_envs: int) -> DummyVecEnv:
 
 def make(n_envs: int = 1) -> R2D2:
     """Build what is measured."""
-    return R2D2("MlpPolicy", cartpole(n_envs), **WORDS)
+    return R2D2("MlpPolicy", cartpole(n_envs), **ARGUMENTS)
 
 
 def weights_of(model: R2D2) -> dict[str, Any]:

@@ -52,16 +52,18 @@ def by_turns(actions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, li
 def main(rounds: int = 25, updates: int = 4) -> None:
     """Print milliseconds per update and the ratio to SAC's."""
     th.set_num_threads(1)
-    words: dict[str, Any] = {"device": "cpu", "seed": 0, "buffer_size": 10_000, "learning_starts": 1100}
+    arguments: dict[str, Any] = {"device": "cpu", "seed": 0, "buffer_size": 10_000, "learning_starts": 1100}
     models: dict[str, tuple[Any, int]] = {
-        "SB3 SAC, 256-256, batch 256": (SAC("MlpPolicy", DummyVecEnv([Endless]), **words), 256),
-        "SAC-LSTM, length 20, batch 16, 256": (SACLSTM("MlpPolicy", DummyVecEnv([Endless]), **words), 16),
+        "SB3 SAC, 256-256, batch 256": (SAC("MlpPolicy", DummyVecEnv([Endless]), **arguments), 256),
+        "SAC-LSTM, length 20, batch 16, 256": (SACLSTM("MlpPolicy", DummyVecEnv([Endless]), **arguments), 16),
         "SAC-LSTM, one memory for both critics": (
-            SACLSTM("MlpPolicy", DummyVecEnv([Endless]), policy_kwargs={"shared_critic_lstm": True}, **words),
+            SACLSTM(
+                "MlpPolicy", DummyVecEnv([Endless]), policy_kwargs={"shared_critic_lstm": True}, **arguments
+            ),
             16,
         ),
     }
-    slac: dict[str, Any] = {"pretrain_updates": 0, **words}
+    slac: dict[str, Any] = {"pretrain_updates": 0, **arguments}
     for name, more in {
         "SLAC, batch 64": {},
         "SLAC, RL on all 8 positions": {"rl_positions": "all"},

@@ -97,14 +97,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--transitions", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="where the checkpoint goes for a while")
-    words = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(dir=words.folder))
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(dir=arguments.folder))
     context = multiprocessing.get_context("spawn")
     try:
         results = []
         for action in (save, restore):
             reply = context.Queue()
-            process = context.Process(target=action, args=(words.transitions, folder, reply))
+            process = context.Process(target=action, args=(arguments.transitions, folder, reply))
             process.start()
             results.append(reply.get())
             process.join()
@@ -113,7 +113,7 @@ def main() -> None:
         shutil.rmtree(folder)
     one, other = results
     print(
-        f"{words.transitions:,} transitions of {STACK}x{SCREEN[0]}x{SCREEN[1]}, prioritized; GB of 10^9 bytes"
+        f"{arguments.transitions:,} transitions of {STACK}x{SCREEN[0]}x{SCREEN[1]}, prioritized; GB of 10^9 bytes"
     )
     print(f"  process before        {one['before']:6.2f} GB")
     print(f"  filled                {one['filled']:6.2f} GB   {one['fill_s']:6.1f} s")

@@ -200,12 +200,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--scaling", action="store_true", help="cost against capacity, 10^3 to 10^7")
     parser.add_argument("--plot", help="draw the cost against capacity into this file")
-    words = parser.parse_args()
+    arguments = parser.parse_args()
     th.set_num_threads(1)
     np.random.seed(0)
     side_by_side()
-    if words.scaling or words.plot:
-        scaling(words.plot)
+    if arguments.scaling or arguments.plot:
+        scaling(arguments.plot)
 
 
 if __name__ == "__main__":

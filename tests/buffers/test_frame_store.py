@@ -46,9 +46,9 @@ class Film:
 @pytest.mark.parametrize("n_envs", [1, 3])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 def test_samples_are_those_of_a_plain_buffer(kind: type[NStepReplay], n_envs: int, rows: int) -> None:
-    words: dict[str, Any] = {"n_steps": min(rows, 2), "gamma": 0.9}
-    plain = kind(rows * n_envs, _SPACE, spaces.Discrete(2), "cpu", n_envs, **words)
-    shared = kind(rows * n_envs, _SPACE, spaces.Discrete(2), "cpu", n_envs, share_frames=True, **words)
+    arguments: dict[str, Any] = {"n_steps": min(rows, 2), "gamma": 0.9}
+    plain = kind(rows * n_envs, _SPACE, spaces.Discrete(2), "cpu", n_envs, **arguments)
+    shared = kind(rows * n_envs, _SPACE, spaces.Discrete(2), "cpu", n_envs, share_frames=True, **arguments)
     film = Film(n_envs)
     for _ in range(5 * rows + 3):
         before, after, done = film.step()

@@ -31,8 +31,8 @@ def numbered(begin: int, n: int, lengths: list[int] | None = None) -> Sequences:
     return found
 
 
-def store(capacity: int, **words: object) -> PrioritizedSequences:
-    return PrioritizedSequences(capacity, WINDOW, SPACE, 2, 4, **words)  # type: ignore[arg-type]
+def store(capacity: int, **kwargs: object) -> PrioritizedSequences:
+    return PrioritizedSequences(capacity, WINDOW, SPACE, 2, 4, **kwargs)  # type: ignore[arg-type]
 
 
 def numbers(sequences: Sequences) -> list[int]:

@@ -17,9 +17,9 @@ _BOX = spaces.Box(-1e6, 1e6, (2,), np.float32)
 
 
 def make(
-    capacity: int, scheme: str = "proportional", n_envs: int = 1, **words: Any
+    capacity: int, scheme: str = "proportional", n_envs: int = 1, **kwargs: Any
 ) -> PrioritizedReplayBuffer:
-    return PrioritizedReplayBuffer(capacity, _BOX, spaces.Discrete(3), "cpu", n_envs, scheme=scheme, **words)
+    return PrioritizedReplayBuffer(capacity, _BOX, spaces.Discrete(3), "cpu", n_envs, scheme=scheme, **kwargs)
 
 
 def add(buffer: PrioritizedReplayBuffer, number: int, reward: float = 0.0, done: bool = False) -> None:
@@ -211,9 +211,9 @@ def test_published_exponents_are_the_defaults() -> None:
 
 
 def test_invalid_arguments_raise() -> None:
-    for words in ({"alpha": -1.0}, {"beta": 1.5}, {"weights_by": "moon"}, {"priority_epsilon": -1.0}):
+    for arguments in ({"alpha": -1.0}, {"beta": 1.5}, {"weights_by": "moon"}, {"priority_epsilon": -1.0}):
         with pytest.raises(ValueError):
-            make(4, **words)  # type: ignore[arg-type]
+            make(4, **arguments)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="scheme"):
         make(4, "greedy")
 

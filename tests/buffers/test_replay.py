@@ -109,9 +109,9 @@ def test_uniform_replay_is_uniform_over_environments_too() -> None:
 @pytest.mark.parametrize("kind", [NStepReplay, PrioritizedReplayBuffer])
 def test_many_steps_at_once_are_those_steps(kind: type[NStepReplay], as_stable_baselines_does: bool) -> None:
     rng = np.random.default_rng(0)
-    words = {"n_envs": 2, "reward_clip": 1.0}
-    one = kind(14, _BOX, spaces.Discrete(5), "cpu", **words)
-    other = kind(14, _BOX, spaces.Discrete(5), "cpu", **words)
+    arguments = {"n_envs": 2, "reward_clip": 1.0}
+    one = kind(14, _BOX, spaces.Discrete(5), "cpu", **arguments)
+    other = kind(14, _BOX, spaces.Discrete(5), "cpu", **arguments)
     for size in (3, 7, 2, 6, 9):  # 27 rows around 7, the last ones more than fit
         obs, actions = rng.normal(size=(size, 2, 1)), rng.integers(0, 5, (size, 2, 1))
         rewards, dones = rng.normal(size=(size, 2)) * 3, rng.random((size, 2)) < 0.3
@@ -207,11 +207,11 @@ def test_rewards_are_normalised_before_they_are_summed() -> None:
     }
 
 
-@pytest.mark.parametrize("words", [{"n_steps": 0}, {"n_steps": 3}, {"n_steps": 30, "gamma": 0.9},
+@pytest.mark.parametrize("arguments", [{"n_steps": 0}, {"n_steps": 3}, {"n_steps": 30, "gamma": 0.9},
                                    {"optimize_memory_usage": True}])  # fmt: skip
-def test_words_that_make_no_sense(words: dict[str, Any]) -> None:
+def test_arguments_that_make_no_sense(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
-        NStepReplay(10, _BOX, spaces.Discrete(2), "cpu", **words)
+        NStepReplay(10, _BOX, spaces.Discrete(2), "cpu", **arguments)
 
 
 @pytest.mark.parametrize("scheme", ["proportional", "rank"])

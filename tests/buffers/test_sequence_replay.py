@@ -18,9 +18,9 @@ ACTIONS = spaces.Box(-1, 1, (1,), np.float32)
 class EpisodeFixture:
     """Episodes of random lengths in some environments, every number of which tells where it belongs."""
 
-    def __init__(self, n_envs: int, steps: int, buffer_size: int, **words: Any) -> None:
+    def __init__(self, n_envs: int, steps: int, buffer_size: int, **kwargs: Any) -> None:
         rng = np.random.default_rng(1)
-        self.buffer = SequenceReplay(buffer_size, BOX, ACTIONS, "cpu", n_envs, **words)
+        self.buffer = SequenceReplay(buffer_size, BOX, ACTIONS, "cpu", n_envs, **kwargs)
         self.episodes: dict[tuple[int, int], tuple[int, int]] = {}  # (env, step) -> (episode, place in it)
         self.ends: dict[tuple[int, int], str] = {}
         self.steps = steps

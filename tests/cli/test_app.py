@@ -10,16 +10,18 @@ import pytest
 _PROBE = """
 import sys
 from rlexp.cli import main
-code = main({words})
+code = main({arguments})
 assert 'torch' not in sys.modules
 sys.exit(code)
 """
 
 
-@pytest.mark.parametrize("words", [["--help"], [], ["algo=lcpo", "env=restaurant", "--cfg", "job"], ["list"]])
-def test_needs_no_torch(words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["--help"], [], ["algo=lcpo", "env=restaurant", "--cfg", "job"], ["list"]]
+)
+def test_needs_no_torch(arguments: list[str]) -> None:
     result = subprocess.run(
-        [sys.executable, "-c", _PROBE.format(words=words)], capture_output=True, text=True
+        [sys.executable, "-c", _PROBE.format(arguments=arguments)], capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
     assert "lcpo" in result.stdout

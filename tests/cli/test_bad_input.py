@@ -129,9 +129,9 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def test_refused_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
-    words, expected = CASES[name]
+    arguments, expected = CASES[name]
     monkeypatch.chdir(tmp_path)
-    code = main(list(words))
+    code = main(list(arguments))
     shown = capfd.readouterr()
     assert code == 2, shown
     lines = shown.err.strip().splitlines()
@@ -197,7 +197,7 @@ def test_damaged_run_folder(
 
 
 def test_fidelity_report_into_a_folder_of_ones_own(rlexp, tmp_path: Path) -> None:
-    words = ("report", "restaurant_fidelity", "tables=1", "dialogues=2", "--output", "mine")
-    result = rlexp(*words)
+    arguments = ("report", "restaurant_fidelity", "tables=1", "dialogues=2", "--output", "mine")
+    result = rlexp(*arguments)
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "mine" / "restaurant_fidelity.md").is_file()

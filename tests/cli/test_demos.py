@@ -22,8 +22,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """The command line in this process, in an empty folder: exit code, output and complaints."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
@@ -31,8 +31,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_the_bot_is_recorded_once(here: Here, tmp_path: Path) -> None:
-    words = (*BOT, "episodes=3", "seed=7")
-    code, out, err = here(*words)
+    arguments = (*BOT, "episodes=3", "seed=7")
+    code, out, err = here(*arguments)
     assert code == 0, err
     path = tmp_path / "outputs" / "demonstrations" / "unlock_pickup-bot-3.npz"
     assert out.splitlines()[0].startswith("3 episodes, ") and "success 100.0%" in out
@@ -43,10 +43,10 @@ def test_the_bot_is_recorded_once(here: Here, tmp_path: Path) -> None:
     assert len(set(found.provenance["episode_seeds"])) == 3
     content = path.read_bytes()
 
-    code, _, err = here(*words)
+    code, _, err = here(*arguments)
     assert code == 2 and "force=true" in err and len(err.strip().splitlines()) == 1
     path.write_bytes(b"")
-    assert here(*words, "force=true")[0] == 0
+    assert here(*arguments, "force=true")[0] == 0
     assert path.read_bytes() == content, "recorded again, the same bytes"
 
     path.with_name("broken.npz").write_bytes(content[:-9])
@@ -104,8 +104,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_refused_in_one_line(here: Here, tmp_path: Path, name: str) -> None:
-    words, expected = CASES[name]
-    code, _, err = here(*words)
+    arguments, expected = CASES[name]
+    code, _, err = here(*arguments)
     assert code == 2
     assert len(err.strip().splitlines()) == 1 and expected in err, err
     assert list(tmp_path.iterdir()) == [], "something was left on disk"
@@ -119,7 +119,7 @@ def recorded(here: Here, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("algo", ["bc", "dqfd", "r2d3"])
 @pytest.mark.parametrize(
-    ("damage", "words", "expected"),
+    ("damage", "arguments", "expected"),
     [
         ("none", ("env=key_corridor",), "recorded on minigrid-MiniGrid-UnlockPickup-v0, the run is on"),
         ("none", ("env=unlock_pickup", "env.mission_length=6"), "its observations are"),
@@ -130,7 +130,7 @@ def recorded(here: Here, tmp_path: Path) -> Path:
     ],
 )
 def test_bad_demonstrations_are_refused_in_one_line(
-    here: Here, recorded: Path, algo: str, damage: str, words: tuple[str, ...], expected: str
+    here: Here, recorded: Path, algo: str, damage: str, arguments: tuple[str, ...], expected: str
 ) -> None:
     if damage == "cut off":
         recorded.write_bytes(recorded.read_bytes()[:-50])
@@ -144,7 +144,7 @@ def test_bad_demonstrations_are_refused_in_one_line(
         recorded.write_text("return,episode\n")
     code, _, err = here(
         f"algo={algo}",
-        *words,
+        *arguments,
         f"algo.demonstrations={recorded}",
         "total_timesteps=10",
         "output_dir=elsewhere",

@@ -27,8 +27,8 @@ _SECONDS = 20.0  # on a machine that does other things, too; a hang lasts for ev
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run."""
     top = tmp_path_factory.mktemp("trained")
-    words = (*CARTPOLE, "total_timesteps=64", "evaluation.every_timesteps=32", "algo.n_steps=32")
-    assert cli.main([*words, "algo.batch_size=32", f"output_dir={top / 'outputs'}"]) == 0
+    arguments = (*CARTPOLE, "total_timesteps=64", "evaluation.every_timesteps=32", "algo.n_steps=32")
+    assert cli.main([*arguments, "algo.batch_size=32", f"output_dir={top / 'outputs'}"]) == 0
     return only_run(top)
 
 
@@ -48,10 +48,10 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> None:
 class Answer:
     """What a command line said and how it ended."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str], *words: str) -> None:
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
         capsys.readouterr()
         began = time.monotonic()
-        self.code = cli.main(list(words))  # anything but a UsageError comes out here
+        self.code = cli.main(list(arguments))  # anything but a UsageError comes out here
         self.seconds = time.monotonic() - began
         self.out, self.err = capsys.readouterr()
 
@@ -323,12 +323,12 @@ def test_damaged_record(name: str, run: Path, tmp_path: Path, capsys: pytest.Cap
     before = path.read_text()
     path.write_text(TEXTS[name](before))
     assert path.read_text() != before
-    for words in (
+    for arguments in (
         ("evaluate", str(run)),
         ("report", "run", str(run)),
         ("demos", f"expert={run}", "episodes=1"),
     ):
-        assert "record.json" in Answer(capsys, *words).is_one_line()
+        assert "record.json" in Answer(capsys, *arguments).is_one_line()
     listed = Answer(capsys, "list", "runs", f"output_dir={tmp_path / 'outputs'}")
     assert listed.code == 0, listed.err
     assert [line.split()[1] for line in listed.out.splitlines() if "seed=" in line] == ["damaged", "finished"]
@@ -350,12 +350,12 @@ def test_texts_of_a_record_are_shown_inert(
     (other / "config.yaml").write_text(config.read_text().replace("seed: 0", "seed: 1").replace("x_{", "y_{"))
     strange = run.parents[3] / "a[bold]\x1b[31m" / "b" / "c" / "seed=3"
     shutil.copytree(run, strange)
-    for words in (
+    for arguments in (
         ("list", "runs", f"output_dir={tmp_path / 'outputs'}"),
         ("report", "run", str(run)),
         ("report", "sweep", str(tmp_path / "outputs")),
     ):
-        answer = Answer(capsys, *words)
+        answer = Answer(capsys, *arguments)
         assert answer.code == 0, answer.err
         assert "\x1b" not in answer.out + answer.err and "\u202e" not in answer.out
 
@@ -399,15 +399,15 @@ def test_a_run_with_links_is_refused_by_every_command(
         (run / link).unlink(missing_ok=True)
     (run / link).symlink_to(victim)
     overrides = json.loads((run / "record.json").read_text())["overrides"] if link != "record.json" else []
-    for words in (
+    for arguments in (
         ("evaluate", str(run)),
         ("report", "run", str(run)),
         ("report", "sweep", str(top)),
         ("demos", f"expert={run}", "episodes=1"),
         *([[*overrides, f"output_dir={top}"]] if overrides else []),
     ):
-        line = Answer(capsys, *words).is_one_line()
-        assert f"{link} is a link" in line or words[:2] == ("report", "sweep")
+        line = Answer(capsys, *arguments).is_one_line()
+        assert f"{link} is a link" in line or arguments[:2] == ("report", "sweep")
     listed = Answer(capsys, "list", "runs", f"output_dir={top}")
     assert listed.code == 0 and "damaged" in listed.out
     assert sorted(path.name for path in victim.rglob("*")) == [".hidden"]
@@ -458,7 +458,7 @@ def test_a_task_of_ones_own_lies_in_the_current_folder(
 ) -> None:
     (tmp_path / "ownmod.py").write_text(_MODULE.replace("Evil", "Own"))
     monkeypatch.chdir(tmp_path)
-    words = ("algo=random", "env=gym", "total_timesteps=1", "logger=none", "evaluation.episodes=1")
-    answer = Answer(capsys, *words, "env.id=ownmod:Own-v0")
+    arguments = ("algo=random", "env=gym", "total_timesteps=1", "logger=none", "evaluation.episodes=1")
+    answer = Answer(capsys, *arguments, "env.id=ownmod:Own-v0")
     assert answer.code == 0, answer.err
     assert (tmp_path / "executed").exists()

@@ -10,12 +10,12 @@ from rlexp.config import paths
 from rlexp.config.compose import compose
 from rlexp.runs.stored import read_config, read_record
 
-_WORDS = ["algo=lcpo", "env=restaurant"]
+_ARGUMENTS = ["algo=lcpo", "env=restaurant"]
 _REFERENCE = Path(__file__).parents[2] / "outputs" / "reference"
 
 
 @pytest.mark.parametrize(
-    "word",
+    "argument",
     [
         "seed=7",
         "logger=none",
@@ -30,12 +30,12 @@ _REFERENCE = Path(__file__).parents[2] / "outputs" / "reference"
         "evaluation.every_episodes=null",
     ],
 )
-def test_bookkeeping_does_not_change_the_variant(word: str) -> None:
-    assert paths.variant(compose(_WORDS)) == paths.variant(compose([*_WORDS, word]))
+def test_bookkeeping_does_not_change_the_variant(argument: str) -> None:
+    assert paths.variant(compose(_ARGUMENTS)) == paths.variant(compose([*_ARGUMENTS, argument]))
 
 
 @pytest.mark.parametrize(
-    "word",
+    "argument",
     [
         "algo.learning_rate=1e-4",
         "env.error_rate=0.3",
@@ -43,13 +43,16 @@ def test_bookkeeping_does_not_change_the_variant(word: str) -> None:
         "hardware.n_envs=2",
     ],
 )
-def test_what_is_learned_changes_the_variant(word: str) -> None:
-    assert paths.variant(compose(_WORDS)) != paths.variant(compose([*_WORDS, word]))
+def test_what_is_learned_changes_the_variant(argument: str) -> None:
+    assert paths.variant(compose(_ARGUMENTS)) != paths.variant(compose([*_ARGUMENTS, argument]))
 
 
-def test_the_order_of_words_does_not_matter() -> None:
-    words = ["algo.gamma=0.9", "env.max_turns=20", "seed=3"]
-    assert paths.run_dir(compose([*_WORDS, *words])) == paths.run_dir(compose([*_WORDS, *reversed(words)]))
+def test_the_order_of_overrides_does_not_matter() -> None:
+    arguments = ["algo.gamma=0.9", "env.max_turns=20", "seed=3"]
+    backwards = list(reversed(arguments))
+    assert paths.run_dir(compose([*_ARGUMENTS, *arguments])) == paths.run_dir(
+        compose([*_ARGUMENTS, *backwards])
+    )
 
 
 def test_folder_names() -> None:

@@ -1,4 +1,4 @@
-"""Schema, YAML and constructors say the same words."""
+"""Schema, YAML and constructors have the same settings."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def _task(algo: str) -> str:
     return "restaurant" if "discrete" in spec.actions else "gym"
 
 
-def _words(algo: str, env: str) -> tuple[str, ...]:
-    """What has to be said beside an algorithm and a task."""
+def _overrides(algo: str, env: str) -> tuple[str, ...]:
+    """Overrides that an algorithm and an environment need."""
     return (*_BUDGET, *(["env.id=Pendulum-v1"] if env == "gym" else []), *_NEEDS.get(algo, ()))
 
 
 @pytest.mark.parametrize("algo", _ALGOS)
-def test_algorithm_words_are_constructor_words(algo: str) -> None:
+def test_algorithm_settings_are_constructor_arguments(algo: str) -> None:
     spec = registry.algo(algo)
     env = _task(algo)
-    cfg = compose([f"algo={algo}", f"env={env}", *_words(algo, env)])
+    cfg = compose([f"algo={algo}", f"env={env}", *_overrides(algo, env)])
     if not spec.trains:
         return
     known: set[str] = set()
     for base in registry.load(spec.target).__mro__:
         if "__init__" in vars(base):
             known |= set(inspect.signature(base.__init__).parameters)
-    words = {str(key) for key in cfg.algo} - {"name"} - set(policy_settings(spec.config))
-    assert words <= known, words - known
+    arguments = {str(key) for key in cfg.algo} - {"name"} - set(policy_settings(spec.config))
+    assert arguments <= known, arguments - known
 
 
 @pytest.mark.parametrize("algo", _ALGOS)
 def test_configs_are_complete(algo: str) -> None:
     env = _task(algo)
-    cfg = compose([f"algo={algo}", f"env={env}", *_words(algo, env)])
+    cfg = compose([f"algo={algo}", f"env={env}", *_overrides(algo, env)])
     assert not OmegaConf.missing_keys(cfg)
 
 

@@ -108,7 +108,7 @@ def test_seeds_are_nobody_elses() -> None:
 
 def test_actions_outside_the_space_are_refused() -> None:
     class Wrong(_Remembers):
-        def predict(self, *args: Any, **words: Any) -> tuple[Any, Any]:
+        def predict(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             return np.array([4]), None
 
     with pytest.raises(UsageError, match=r"expert: .*4.* not in the task's action space"):

@@ -43,14 +43,14 @@ def _processes(session: int) -> dict[int, str]:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 def test_a_run_survives_the_death_of_an_actor_and_leaves_nobody_behind(tmp_path: Path) -> None:
-    words = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000"]
+    overrides = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000"]
     for name in ("omegaconf", "gymnasium", "torch", "numpy"):  # none of its processes imports them
         (tmp_path / f"{name}.py").write_text(
             "from pathlib import Path\nPath(__file__).with_name('executed').touch()\n"
         )
     with (tmp_path / "log").open("w") as log:
         run = subprocess.Popen(
-            [sys.executable, "-m", "rlexp", *words],
+            [sys.executable, "-m", "rlexp", *overrides],
             cwd=tmp_path,
             env=environment(),
             stdout=log,
@@ -91,10 +91,10 @@ def test_a_run_survives_the_death_of_an_actor_and_leaves_nobody_behind(tmp_path:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("victim", ["driver", "gcs_server", "raylet"] * 1 + ["raylet"] * 4)
 def test_whatever_is_killed_is_told_and_nothing_is_left(tmp_path: Path, victim: str) -> None:
-    words = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000000"]
+    overrides = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000000"]
     with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as top, (tmp_path / "log").open("w") as log:
         run = subprocess.Popen(
-            [sys.executable, "-m", "rlexp", *words],
+            [sys.executable, "-m", "rlexp", *overrides],
             cwd=tmp_path,
             env={**environment(), "TMPDIR": top},
             stdout=log,
@@ -141,9 +141,9 @@ def test_whatever_is_killed_is_told_and_nothing_is_left(tmp_path: Path, victim: 
 
 
 def test_serial_training_knows_nothing_of_ray(tmp_path: Path) -> None:
-    words = ["algo=r2d2", *GYM, *TINY, "total_timesteps=200"]
+    overrides = ["algo=r2d2", *GYM, *TINY, "total_timesteps=200"]
     code = (
-        f"import sys; from rlexp.cli import main; main({words!r})\n"
+        f"import sys; from rlexp.cli import main; main({overrides!r})\n"
         "print('loaded:', [name for name in sys.modules if name.split('.')[0] == 'ray'"
         " or name.startswith('rlexp.distributed')])"
     )
@@ -159,7 +159,7 @@ def test_serial_training_knows_nothing_of_ray(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "parts"),
+    ("overrides", "parts"),
     [
         (["algo=ppo"], ["hardware: ray given", "r2d2, r2d3", "algo=ppo"]),
         (["algo=r2d2", "hardware.ray.actors=0"], ["hardware.ray.actors", "at least 1"]),
@@ -171,9 +171,9 @@ def test_serial_training_knows_nothing_of_ray(tmp_path: Path) -> None:
         (["algo=r2d2", "algo.buffer_size=100", "hardware.ray.replay_shards=9"], ["algo.buffer_size", "9"]),
     ],
 )
-def test_what_cannot_be_distributed_is_rejected(words: list[str], parts: list[str]) -> None:
+def test_what_cannot_be_distributed_is_rejected(overrides: list[str], parts: list[str]) -> None:
     with pytest.raises(UsageError) as refusal:
-        compose([*words, *GYM, "total_timesteps=100", "hardware=ray"])
+        compose([*overrides, *GYM, "total_timesteps=100", "hardware=ray"])
     assert "\n" not in str(refusal.value) and all(part in str(refusal.value) for part in parts)
 
 
@@ -197,9 +197,9 @@ def test_a_start_that_takes_too_long_is_tried_again_and_cleared_away(monkeypatch
     left: list[subprocess.Popen[bytes]] = []
     folders = set()
 
-    def too_long(**words: Any) -> None:
-        folders.add(words["_temp_dir"])
-        sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(300)", words["_temp_dir"]]
+    def too_long(**kwargs: Any) -> None:
+        folders.add(kwargs["_temp_dir"])
+        sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(300)", kwargs["_temp_dir"]]
         left.append(subprocess.Popen(sleep, stdout=subprocess.PIPE))
         assert left[-1].stdout is not None
         with left[-1].stdout as said:
@@ -214,14 +214,14 @@ def test_a_start_that_takes_too_long_is_tried_again_and_cleared_away(monkeypatch
 
 
 def test_only_what_decides_learning_is_part_of_the_variant() -> None:
-    def variant(*words: str) -> str:
-        return paths.variant(compose(["algo=r2d2", *GYM, "total_timesteps=100", *words]))
+    def variant(*overrides: str) -> str:
+        return paths.variant(compose(["algo=r2d2", *GYM, "total_timesteps=100", *overrides]))
 
     with_ray = variant("hardware=ray")
     assert with_ray != variant() == variant("hardware=auto")
-    for word in ("address=auto", "object_store_mb=300"):
-        assert variant("hardware=ray", f"hardware.ray.{word}") == with_ray
-    for word in (
+    for option in ("address=auto", "object_store_mb=300"):
+        assert variant("hardware=ray", f"hardware.ray.{option}") == with_ray
+    for option in (
         "actors=3",
         "update_ratio=free",
         "per_actor_epsilon=false",
@@ -229,7 +229,7 @@ def test_only_what_decides_learning_is_part_of_the_variant() -> None:
         "prefetch=3",
         "replay_shards=2",
     ):
-        assert variant("hardware=ray", f"hardware.ray.{word}") != with_ray
+        assert variant("hardware=ray", f"hardware.ray.{option}") != with_ray
 
 
 def test_the_variants_of_other_hardware_are_what_they_were() -> None:

@@ -19,7 +19,7 @@ from tests.distributed.one_process import OneProcess, Promise
 
 _WINDOW = SequenceLayout(0, 4, 4)
 _SPACE = spaces.Box(0, 1000, (1,), np.float32)
-_WORDS: tuple[Any, ...] = (_WINDOW, _SPACE, 2, 0)
+_ARGUMENTS: tuple[Any, ...] = (_WINDOW, _SPACE, 2, 0)
 _ALPHA, _BETA = 0.9, 0.6
 
 
@@ -35,10 +35,10 @@ class _Setup:
         np.random.seed(0)
         self.engine = OneProcess()
         self.said: list[str] = []
-        local = PrioritizedSequences(8, *_WORDS)
+        local = PrioritizedSequences(8, *_ARGUMENTS)
         shown = None
         if share:
-            shown = PrioritizedSequences(8, *_WORDS)
+            shown = PrioritizedSequences(8, *_ARGUMENTS)
             shown.add(_numbered(8))
         device = th.device("cpu")
         self.shards = ShardPool(self.engine, self._start, shards, self.said.append)
@@ -47,8 +47,8 @@ class _Setup:
         )
 
     def _start(self, number: int, generation: int) -> Any:
-        words = (*_WORDS, "proportional", _ALPHA, _BETA, 0.0)
-        return self.engine.start(ReplayShard, 10 * number + generation, 64, *words)
+        arguments = (*_ARGUMENTS, "proportional", _ALPHA, _BETA, 0.0)
+        return self.engine.start(ReplayShard, 10 * number + generation, 64, *arguments)
 
     def add(self, sequences: Sequences, priorities: Any) -> None:
         complete = Promise()

@@ -38,12 +38,12 @@ SMALL: dict[str, Any] = {
 
 
 def make(
-    task: Any = Recall, policy: str = "MlpPolicy", kind: Any = R2D2, n_envs: int = 2, **words: Any
+    task: Any = Recall, policy: str = "MlpPolicy", kind: Any = R2D2, n_envs: int = 2, **kwargs: Any
 ) -> tuple[Any, Callable[[], Any]]:
     def envs() -> Any:
         return make_vec_env(task, n_envs, seed=0, wrapper_class=EpisodeReplay)
 
-    return kind(policy, envs(), seed=0, **{**SMALL, **words}), envs
+    return kind(policy, envs(), seed=0, **{**SMALL, **kwargs}), envs
 
 
 class Watch(BaseCallback):
@@ -62,9 +62,9 @@ class Watch(BaseCallback):
         return self.at_most is None or self.episodes < self.at_most
 
 
-def train(steps: int, options: Options, engine: OneProcess, model: Any, envs: Any, **words: Any) -> Training:
+def train(steps: int, options: Options, engine: OneProcess, model: Any, envs: Any, **kwargs: Any) -> Training:
     training = Training(model, envs, options, engine, lambda line: None)
-    training.learn(steps, **words)
+    training.learn(steps, **kwargs)
     return training
 
 
@@ -97,8 +97,8 @@ def test_a_free_learner_is_not_held_up() -> None:
 
 
 def test_it_learns_what_one_process_learns() -> None:
-    words = {"learning_rate": 5e-3, "batch_size": 32, "gamma": 0.95, "burn_in": 0}
-    model, envs = make(policy_kwargs={"net_arch": [16], "lstm_hidden_size": 16}, n_envs=4, **words)
+    arguments = {"learning_rate": 5e-3, "batch_size": 32, "gamma": 0.95, "burn_in": 0}
+    model, envs = make(policy_kwargs={"net_arch": [16], "lstm_hidden_size": 16}, n_envs=4, **arguments)
     train(5000, Options(actors=2, replay_shards=2), OneProcess(), model, envs)
     assert Evaluator(Recall, 50, 50, 1, True).evaluate(model)["success_rate"] > 0.9
 
@@ -223,8 +223,8 @@ def test_nobody_waits_for_an_actor_or_a_shard_that_hangs(monkeypatch: pytest.Mon
 
 def test_demonstrations_are_mixed_in_and_learned_from_first() -> None:
     shown = demonstrate(Recall)
-    words = {"demonstrations": shown, "demonstration_ratio": 0.25, "pretrain_updates": 30}
-    model, envs = make(kind=R2D3, **words)
+    arguments = {"demonstrations": shown, "demonstration_ratio": 0.25, "pretrain_updates": 30}
+    model, envs = make(kind=R2D3, **arguments)
     train(600, Options(), OneProcess(), model, envs)
     replay = model.replay_buffer
     assert replay.agent.added == 0, "the agent's own were elsewhere"

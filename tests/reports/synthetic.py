@@ -42,11 +42,11 @@ BASE: dict[str, Any] = {
 }
 
 
-def compose(words: Sequence[str]) -> DictConfig:
+def compose(arguments: Sequence[str]) -> DictConfig:
     """Compose like the real command, from group choices and dotted keys, without checking anything."""
     cfg = OmegaConf.create(BASE)
-    for word in words:
-        key, _, value = word.partition("=")
+    for argument in arguments:
+        key, _, value = argument.partition("=")
         if key == "env/benchmark":
             key = "env.benchmark"
         elif key == "logger":
@@ -102,7 +102,7 @@ def write_run(
 ) -> None:
     """Write one run folder.
 
-    :param cfg: config to store; None: the one that the run's words compose
+    :param cfg: config to store; None: the one that the run's arguments compose
     :param until: episodes after which the evaluations end; None: the budget
     """
     cfg = compose(run.overrides) if cfg is None else cfg
@@ -211,8 +211,8 @@ class Place:
             write_run(run, ppo if run.label == "PPO" else lcpo)
         return runs
 
-    def report(self, *words: str) -> int:
+    def report(self, *arguments: str) -> int:
         from rlexp.cli import report
 
-        settings = [] if words[:1] in (("run",), ("sweep",)) else [f"output_dir={self.outputs}"]
-        return report.main([*words, *settings], compose)
+        settings = [] if arguments[:1] in (("run",), ("sweep",)) else [f"output_dir={self.outputs}"]
+        return report.main([*arguments, *settings], compose)

@@ -116,6 +116,10 @@ def test_the_report_of_the_data_centre(
     assert "| builtin | 100.00 | 101.00 | 1.000/0.500 | 1.000/0.500 | 0.700 | 0.800 |" in markdown
     assert "| surrogate | steps/s, gymnasium | 40,000 | 50,000 | 50,000 or more | OUTSIDE |" in markdown
     assert "surrogate,pi_fan,power_kw,101" in (folder / "datacenter_fidelity.csv").read_text()
-    for word, said in (("day=3", "did you mean 'days'"), ("days=0", "from 1 to 365"), ("more", "too many")):
+    for argument, said in (
+        ("day=3", "did you mean 'days'"),
+        ("days=0", "from 1 to 365"),
+        ("more", "too many"),
+    ):
         with pytest.raises(UsageError, match=said):
-            place.report("datacenter_fidelity", word)
+            place.report("datacenter_fidelity", argument)

@@ -1,4 +1,4 @@
-"""The fidelity report: rendering, strictness and words; the measurement itself is tested beside the task."""
+"""The fidelity report: rendering, strictness and arguments; the measurement itself is tested in tests/studies."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def test_another_database_has_files_of_its_own(place: Place, measured: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("argument", "said"),
     [("table=2", "did you mean 'tables'"), ("tables=two", "whole number"), ("more", "one argument too many")],
 )
-def test_bad_words(place: Place, word: str, said: str) -> None:
+def test_bad_arguments(place: Place, argument: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        place.report("restaurant_fidelity", word)
+        place.report("restaurant_fidelity", argument)
 
 
 def test_reports_import_neither_torch_nor_hydra_nor_matplotlib() -> None:

@@ -67,8 +67,8 @@ def test_plot_by_hand() -> None:
 def test_comparison_of_a_folder(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     for rate, level in ((1e-4, 0.6), (1e-3, 0.9), (1e-2, 0.7)):
         for seed in range(3):
-            words = ["algo=lcpo", f"algo.learning_rate={rate}", f"seed={seed}"]
-            write(place, words, level + seed / 100)
+            arguments = ["algo=lcpo", f"algo.learning_rate={rate}", f"seed={seed}"]
+            write(place, arguments, level + seed / 100)
     assert place.report("sweep", str(place.outputs / "runs"), "--strict") == 0
     printed = capsys.readouterr().out
     assert "algo.learning_rate" in printed and "algo.n_steps" not in printed
@@ -98,13 +98,13 @@ def test_comparison_of_a_multirun_with_an_unfinished_run(place: Place) -> None:
     assert "| lcpo | 2/2 |" in markdown and "| ppo | 1/2 |" in markdown and "tam" not in markdown
 
 
-def write(place: Place, words: list[str], level: float) -> Path:
+def write(place: Place, arguments: list[str], level: float) -> Path:
     from rlexp.config.paths import reported, run_dir
     from rlexp.reports.definition import Expected
 
-    words = [*words, f"output_dir={place.outputs}"]
-    cfg = synthetic.compose(words)
-    expected = Expected("", int(cfg.seed), run_dir(cfg), tuple(words), reported(cfg))
+    arguments = [*arguments, f"output_dir={place.outputs}"]
+    cfg = synthetic.compose(arguments)
+    expected = Expected("", int(cfg.seed), run_dir(cfg), tuple(arguments), reported(cfg))
     synthetic.write_run(expected, lambda *_: level)
     assert lcpo(100, 3) < 1
     return expected.folder

@@ -193,8 +193,8 @@ def test_reference_outlives_new_config_keys(place: Place) -> None:
     place.fill()
     place.report("small", "--save-reference")
 
-    def later(words: list[str]) -> object:
-        cfg = synthetic.compose(words)
+    def later(arguments: list[str]) -> object:
+        cfg = synthetic.compose(arguments)
         OmegaConf.update(cfg, "algo.invented_since", 1, force_add=True)
         return cfg
 
@@ -210,7 +210,7 @@ def test_output_option(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "said"),
     [
         (["smal"], "did you mean 'small'"),
         (["small", "seed=3"], "not a setting of rlexp report"),
@@ -222,9 +222,9 @@ def test_output_option(place: Place) -> None:
         (["small", "--stric"], "did you mean '--strict'"),
     ],
 )
-def test_bad_words(place: Place, words: list[str], said: str) -> None:
+def test_bad_arguments(place: Place, arguments: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("(", r"\(").replace(".", r"\.")):
-        place.report(*words)
+        place.report(*arguments)
     assert not place.outputs.exists()
 
 

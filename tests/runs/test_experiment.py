@@ -62,9 +62,9 @@ def _same(one: Any, other: Any) -> bool:
     return th.equal(one, other) if isinstance(one, th.Tensor) else bool(one == other)
 
 
-def _start(cwd: Path, *words: str) -> subprocess.Popen[str]:
+def _start(cwd: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "rlexp", *words],
+        [sys.executable, "-m", "rlexp", *arguments],
         cwd=cwd,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -170,17 +170,17 @@ def test_kill_and_resume_is_exact(tmp_path: Path, algo: str, budget: tuple[str, 
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
     for folder in (undisturbed, disturbed):
         folder.mkdir()
-    words = (f"algo={algo}", *_DIALOGUES, *budget)
-    assert _start(undisturbed, *words).wait() == 0
+    arguments = (f"algo={algo}", *_DIALOGUES, *budget)
+    assert _start(undisturbed, *arguments).wait() == 0
     seen = -1
     for _ in range(2):
-        process = _start(disturbed, *words)
+        process = _start(disturbed, *arguments)
         _wait_for_checkpoint(disturbed, newer_than=seen)
         time.sleep(random.uniform(0, 0.2))  # any moment will do
         process.kill()
         process.wait()
         seen = _newest_checkpoint(disturbed)
-    process = _start(disturbed, *words)
+    process = _start(disturbed, *arguments)
     output, _ = process.communicate()
     assert process.returncode == 0, output
     one, other = only_run(undisturbed), only_run(disturbed)
@@ -192,8 +192,8 @@ def test_kill_and_resume_is_exact(tmp_path: Path, algo: str, budget: tuple[str, 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_interrupted_in_order(rlexp, tmp_path: Path, number: int, code: int) -> None:
-    words = (*_LONG, "total_timesteps=100000")
-    process = _start(tmp_path, *words)
+    arguments = (*_LONG, "total_timesteps=100000")
+    process = _start(tmp_path, *arguments)
     _wait_for_checkpoint(tmp_path)
     process.send_signal(number)
     output, _ = process.communicate(timeout=30)
@@ -223,8 +223,8 @@ def test_a_failing_run_is_recorded(rlexp, tmp_path: Path) -> None:
         "        raise RuntimeError('the simulator crashed')\n"
         "gymnasium.register('Broken-v0', entry_point=Broken, disable_env_checker=True)\n"
     )
-    words = ("algo=ppo", "env=gym", "env.id=broken_task:Broken-v0", "total_timesteps=100", "logger=none")
-    result = rlexp(*words, env={"PYTHONPATH": str(tmp_path)})
+    arguments = ("algo=ppo", "env=gym", "env.id=broken_task:Broken-v0", "total_timesteps=100", "logger=none")
+    result = rlexp(*arguments, env={"PYTHONPATH": str(tmp_path)})
     assert result.returncode == 1
     assert "the simulator crashed" in result.stderr and "Traceback" not in result.stderr
     entry = run_folder.read_record(only_run(tmp_path))
@@ -240,10 +240,10 @@ def test_not_a_number_stops_the_run(rlexp, tmp_path: Path) -> None:
 
 
 def test_another_process_is_working_on_it(rlexp, tmp_path: Path) -> None:
-    words = (*_LONG, "total_timesteps=100000")
-    process = _start(tmp_path, *words)
+    arguments = (*_LONG, "total_timesteps=100000")
+    process = _start(tmp_path, *arguments)
     _wait_for_checkpoint(tmp_path)
-    second = rlexp(*words)
+    second = rlexp(*arguments)
     process.kill()
     process.wait()
     assert second.returncode == 2 and "another process" in second.stderr
@@ -267,14 +267,14 @@ def test_episode_budget_is_exact(rlexp, tmp_path: Path) -> None:
 
 
 def test_without_a_step_budget_exploration_follows_the_episodes(rlexp, tmp_path: Path) -> None:
-    words = (
+    arguments = (
         "algo=dqn",
         "env=gym",
         "env.id=CartPole-v1",
         "total_episodes=40",
         "algo.exploration_fraction=0.5",
     )
-    assert rlexp(*words, "evaluation.episodes=0", "logger=none").returncode == 0
+    assert rlexp(*arguments, "evaluation.episodes=0", "logger=none").returncode == 0
     rows = _rows(only_run(tmp_path) / run_folder.METRICS)
     rates = {row["episodes"]: row["rollout/exploration_rate"] for row in rows}
     # From 1 to .05 over 20 episodes; a row is written at the end of an episode, before that one counts.

@@ -68,11 +68,17 @@ def _failed(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def test_a_bad_row_is_never_stored_and_the_mended_run_resumes(
     here: Path, capsys: pytest.CaptureFixture[str], algo: str, vec_env: str
 ) -> None:
-    words = (*_ALGOS[algo], *_RUN, f"hardware.vec_env={vec_env}", "hardware.n_envs=2", "algo.batch_size=4")
+    arguments = (
+        *_ALGOS[algo],
+        *_RUN,
+        f"hardware.vec_env={vec_env}",
+        "hardware.n_envs=2",
+        "algo.batch_size=4",
+    )
     faulty = ["+env.kwargs.fault=nan reward", "+env.kwargs.at=17", "+env.kwargs.mended=mended"]
     if vec_env == "dummy":
         faulty.append("+env.kwargs.only=1")
-    assert cli.main([*words, *faulty]) == 1
+    assert cli.main([*arguments, *faulty]) == 1
     entry = _failed(here, capsys)
     assert entry["error"].startswith("InvalidEnvOutput: environment ")
     assert "step 17 (step 7 of its episode): reward: nan (float) returned" in entry["error"]
@@ -83,7 +89,7 @@ def test_a_bad_row_is_never_stored_and_the_mended_run_resumes(
             for name in arrays.files:
                 assert arrays[name].dtype.kind not in "fc" or np.isfinite(arrays[name]).all(), name
     (here / "mended").touch()
-    assert cli.main([*words, *faulty]) == 0
+    assert cli.main([*arguments, *faulty]) == 0
     assert "resuming at step" in capsys.readouterr().out
     assert run_folder.read_record(only_run(here))["status"] == "finished"
 
@@ -104,8 +110,8 @@ def test_a_bad_row_is_never_stored_and_the_mended_run_resumes(
 def test_the_record_holds_the_environments_own_error(
     here: Path, capsys: pytest.CaptureFixture[str], fault: str, at: int, vec_env: str, error: str, note: str
 ) -> None:
-    words = (f"+env.kwargs.fault={fault}", f"+env.kwargs.at={at}", f"hardware.vec_env={vec_env}")
-    assert cli.main([*_PPO, *_RUN, *words, "total_timesteps=20"]) == 1
+    arguments = (f"+env.kwargs.fault={fault}", f"+env.kwargs.at={at}", f"hardware.vec_env={vec_env}")
+    assert cli.main([*_PPO, *_RUN, *arguments, "total_timesteps=20"]) == 1
     entry = _failed(here, capsys)
     assert error in entry["error"] and note in entry["error"]
     assert "environment 0 (tests.faulty:Faulty-v0)" in entry["error"]
@@ -120,16 +126,16 @@ def test_a_process_that_ends_without_a_word(here: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("words", "key", "error"),
+    ("arguments", "key", "error"),
     [
         ("+env.kwargs.at_build=0", "env.id: ", "no licence for the simulator"),
         ("+env.kwargs.fault=close raise unused", "env=gym: ", "the simulator's socket is gone"),
     ],
 )
 def test_an_environment_that_cannot_be_built_or_closed(
-    here: Path, capsys: pytest.CaptureFixture[str], words: str, key: str, error: str
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: str, key: str, error: str
 ) -> None:
-    assert cli.main([*_PPO, *_RUN, words]) == 2
+    assert cli.main([*_PPO, *_RUN, arguments]) == 2
     told = capsys.readouterr().err
     assert key in told and error in told
     assert len(told.strip().splitlines()) == 1 and list(here.iterdir()) == []
@@ -137,8 +143,13 @@ def test_an_environment_that_cannot_be_built_or_closed(
 
 @pytest.mark.parametrize("fault", ["nan reward", "nan observation", "raise", "info None", "nan is_success"])
 def test_evaluation(here: Path, capsys: pytest.CaptureFixture[str], fault: str) -> None:
-    words = ("evaluation.episodes=3", f"+env.kwargs.fault={fault}", "+env.kwargs.only=1", "+env.kwargs.at=3")
-    assert cli.main([*_PPO, *_RUN, *words]) == 1
+    arguments = (
+        "evaluation.episodes=3",
+        f"+env.kwargs.fault={fault}",
+        "+env.kwargs.only=1",
+        "+env.kwargs.at=3",
+    )
+    assert cli.main([*_PPO, *_RUN, *arguments]) == 1
     entry = _failed(here, capsys)
     assert "evaluation environment 0 (tests.faulty:Faulty-v0), step 3" in entry["error"]
     assert "JSON" not in entry["error"]

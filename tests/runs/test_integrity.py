@@ -27,7 +27,7 @@ from rlexp.runs.callbacks import Budget
 from rlexp.runs.experiment import Experiment
 from rlexp.runs.train import train
 
-_WORDS = (
+_ARGUMENTS = (
     "algo=ppo",
     "env=gym",
     "env.id=CartPole-v1",
@@ -76,7 +76,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[DictConfig, Path,
     """The config, a run that was killed with two checkpoints, and the results of one that was not."""
     th.set_num_threads(1)
     root = tmp_path_factory.mktemp("stopped")
-    cfg = compose([*_WORDS, f"output_dir={root}"])
+    cfg = compose([*_ARGUMENTS, f"output_dir={root}"])
     _run(cfg, root / "plain")
     usual = Budget._on_step
 

@@ -84,12 +84,12 @@ def _options(name: str) -> dict[str, Any]:
     return {str(key): value for key, value in cfg.env.items() if key != "name"}
 
 
-def run(words: list[str], folder: Path) -> dict[str, Any]:
+def run(arguments: list[str], folder: Path) -> dict[str, Any]:
     """Train as ``rlexp`` does, in this process."""
-    cfg = compose.compose([*words, f"output_dir={folder}", "logger=none"])
+    cfg = compose.compose([*arguments, f"output_dir={folder}", "logger=none"])
     into = paths.run_dir(cfg)
     into.mkdir(parents=True)
-    final = Experiment(cfg, into, {"overrides": words, "choices": {}}, Console(file=io.StringIO())).run()
+    final = Experiment(cfg, into, {"overrides": arguments, "choices": {}}, Console(file=io.StringIO())).run()
     return {"folder": into, "final": final}
 
 
@@ -105,11 +105,15 @@ def test_evaluate_repeats_the_recorded_one(
     name: str, deterministic: bool, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = registry.algo(name)
-    words = [f"algo={name}", "total_timesteps=200", "evaluation.episodes=4", "evaluation.n_envs=2"]
-    words += [*task_for(spec), *SMALL.get(name, ()), f"evaluation.deterministic={str(deterministic).lower()}"]
+    arguments = [f"algo={name}", "total_timesteps=200", "evaluation.episodes=4", "evaluation.n_envs=2"]
+    arguments += [
+        *task_for(spec),
+        *SMALL.get(name, ()),
+        f"evaluation.deterministic={str(deterministic).lower()}",
+    ]
     if name in ("bc", "dqfd", "r2d3"):
-        words.append(f"algo.demonstrations={file}")
-    found = run(words, tmp_path)
+        arguments.append(f"algo.demonstrations={file}")
+    found = run(arguments, tmp_path)
     assert evaluate.main([str(found["folder"])]) == 0
     (row,) = run_folder.read_jsonl(found["folder"] / evaluate.EVALUATED)
     assert measured(row) == measured(found["final"])
@@ -121,8 +125,8 @@ def test_sampled_demonstrations_explore_as_the_run_did_at_its_end(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At rate 1 episodes are played by chance, at rate 0 by the policy alone; ask the expert which it was."""
-    words = [f"algo={name}", "env=repeat_previous", "total_timesteps=100", "evaluation.episodes=0"]
-    folder = run([*words, *SMALL[name]], tmp_path)["folder"]
+    arguments = [f"algo={name}", "env=repeat_previous", "total_timesteps=100", "evaluation.episodes=0"]
+    folder = run([*arguments, *SMALL[name]], tmp_path)["folder"]
     used: list[float] = []
     play = collect.record
 

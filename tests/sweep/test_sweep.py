@@ -39,8 +39,8 @@ def quick(seconds: float = 0.2, **how: str) -> Callable[[Expected], list[str]]:
     """Return a command for every run; ``PPO_1="fail"`` makes seed 1 of PPO fail."""
 
     def command(run: Expected) -> list[str]:
-        words = [sys.executable, str(FAKE), str(run.folder), str(seconds)]
-        return [*words, *filter(None, [how.get(f"{run.label.split()[0]}_{run.seed}")])]
+        arguments = [sys.executable, str(FAKE), str(run.folder), str(seconds)]
+        return [*arguments, *filter(None, [how.get(f"{run.label.split()[0]}_{run.seed}")])]
 
     return command
 
@@ -58,8 +58,10 @@ def runs(top: Path) -> list[Expected]:
     return plan.expected_runs(loaded, [f"output_dir={top / 'out'}"], synthetic.compose)
 
 
-def go(top: Path, *words: str, command: execute.Command | None = None) -> int:
-    return sweep.main(["quick", f"output_dir={top / 'out'}", *words], command or quick(), synthetic.compose)
+def go(top: Path, *arguments: str, command: execute.Command | None = None) -> int:
+    return sweep.main(
+        ["quick", f"output_dir={top / 'out'}", *arguments], command or quick(), synthetic.compose
+    )
 
 
 def starts(run: Expected) -> int:
@@ -260,7 +262,7 @@ def test_live_table_on_a_terminal(top: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "said"),
     [
         (["quik"], "did you mean 'quick'"),
         (["quick", "--jobs", "0"], "at least 1"),
@@ -273,15 +275,15 @@ def test_live_table_on_a_terminal(top: Path) -> None:
         (["quick", "--dryrun"], "did you mean '--dry-run'"),
     ],
 )
-def test_bad_words(top: Path, words: list[str], said: str) -> None:
+def test_bad_arguments(top: Path, arguments: list[str], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        sweep.main(words, quick(), synthetic.compose)
+        sweep.main(arguments, quick(), synthetic.compose)
     assert said in str(caught.value) and "\n" not in str(caught.value)
     assert sorted(path.name for path in top.iterdir()) == ["sweeps"]
 
 
 def test_a_row_that_cannot_be_composed_is_named(top: Path) -> None:
-    def refuse(words: list[str]) -> object:
+    def refuse(arguments: list[str]) -> object:
         raise UsageError("algo: no such option")
 
     with pytest.raises(UsageError, match="sweep quick, row 'PPO': algo: no such option"):

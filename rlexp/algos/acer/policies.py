@@ -121,7 +121,7 @@ class ACERPolicy(DistributionPolicy):
         self.advantage_hidden = advantage_hidden
         super().__init__(observation_space, action_space, lr_schedule, log_std_init=log_std_init, **kwargs)
         space = self.action_space
-        # Makes `predict` and the rollout scale actions back; Stable-Baselines3 reserves the word for gSDE.
+        # Makes `predict` and the rollout scale actions back; Stable-Baselines3 reserves the argument for gSDE.
         self._squash_output = isinstance(space, spaces.Box) and bool(
             np.isfinite(space.low).all() and np.isfinite(space.high).all()
         )
@@ -268,7 +268,7 @@ class ACERPolicy(DistributionPolicy):
         noise = th.randn((*shape, *statistics.shape), device=statistics.device)
         return statistics + noise * self.log_std.exp()
 
-    # ----------------------------------------------------------------------------- Stable-Baselines3's words
+    # ------------------------------------------------------------------------- Stable-Baselines3's interface
 
     def predict_values(self, obs: PyTorchObs) -> th.Tensor:
         """Return ``V(x)``, ``(N, 1)``."""
@@ -370,8 +370,8 @@ class ACERPolicy(DistributionPolicy):
         return (actions if several else actions.squeeze(axis=0)), after
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        words = ("learn_std", "advantage_hidden", "lstm_hidden_size")
-        own = {name: getattr(self, name) for name in words}
+        names = ("learn_std", "advantage_hidden", "lstm_hidden_size")
+        own = {name: getattr(self, name) for name in names}
         return {**super()._get_constructor_parameters(), **own}
 
 

@@ -25,7 +25,7 @@ PROBABILITY_FLOOR = 1e-7
 
 @dataclass(frozen=True)
 class Settings:
-    """What an update depends on; see :class:`~rlexp.algos.acer.acer.ACER` for the words."""
+    """Hyper-parameters of an update; :class:`~rlexp.algos.acer.acer.ACER` documents them."""
 
     gamma: float
     ent_coef: float

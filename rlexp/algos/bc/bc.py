@@ -97,7 +97,7 @@ class BC(ValidatedAlgorithm):
         device: th.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        net_words = {
+        net_arguments = {
             "dueling": False,
             "with_target": False,
             "head_arch": head_arch,
@@ -108,7 +108,7 @@ class BC(ValidatedAlgorithm):
             policy,
             env,
             learning_rate,
-            policy_kwargs={**(policy_kwargs or {}), **net_words},
+            policy_kwargs={**(policy_kwargs or {}), **net_arguments},
             stats_window_size=stats_window_size,
             tensorboard_log=tensorboard_log,
             verbose=verbose,

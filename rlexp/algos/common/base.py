@@ -36,9 +36,9 @@ class ValidatedAlgorithm(BaseAlgorithm):
             if name in names:
                 raise UsageError(f"{name}: is now called {names[name]}")
 
-    def __init__(self, *args: Any, **words: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
-            super().__init__(*args, **words)
+            super().__init__(*args, **kwargs)
         except ValueError as error:
             # Stable-Baselines3 would recommend a policy that this class does not have.
             if "`MultiInputPolicy`" not in str(error) or "MultiInputPolicy" in self.policy_aliases:
@@ -49,7 +49,7 @@ class ValidatedAlgorithm(BaseAlgorithm):
             ) from error
 
     @classmethod
-    def load(cls, path: Any, env: Any = None, *args: Any, **words: Any) -> Self:
+    def load(cls, path: Any, env: Any = None, *args: Any, **kwargs: Any) -> Self:
         """Load a model as :meth:`stable_baselines3.common.base_class.BaseAlgorithm.load` does.
 
         Without ``env`` nothing says what the model will act in: its actions are numbers, and another environment may
@@ -58,7 +58,7 @@ class ValidatedAlgorithm(BaseAlgorithm):
         :raises UsageError: when the spaces of ``env`` are not those with which the model was trained
         """
         try:
-            return super().load(path, env, *args, **words)
+            return super().load(path, env, *args, **kwargs)
         except ValueError as error:
             raise _explained(error, cls) from error
 

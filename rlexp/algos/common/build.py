@@ -28,35 +28,39 @@ def build(
     """Build an algorithm.
 
     :param spec: which one
-    :param options: the ``algo`` config as plain containers; handed over as copies, since SB3 changes what it is given
+    :param options: the ``algo`` config as plain containers; passed on as copies, since SB3 modifies them
     :param env: what it will be trained on
-    :param masked: whether the task masks actions, so that the class that reads masks is needed
-    :param encoder: ``"module:class"`` of the features extractor that reads the task's observations; None: the
+    :param masked: whether the environment masks actions, which takes an algorithm that reads masks
+    :param encoder: ``"module:class"`` of the features extractor that reads the environment's observations; None: the
         policy's own
     """
-    words = {key: value for key, value in options.items() if key != "name"}
+    arguments = {key: value for key, value in options.items() if key != "name"}
     of_policy = policy_settings(spec.config or ActorCriticConfig)  # a plug-in's may have no dataclass
-    policy_kwargs = {key: words.pop(key) for key in of_policy if key in words}
+    policy_kwargs = {key: arguments.pop(key) for key in of_policy if key in arguments}
     if "activation_fn" in policy_kwargs:
         policy_kwargs["activation_fn"] = getattr(th.nn, policy_kwargs["activation_fn"])
-    if "max_grad_norm" in words and words["max_grad_norm"] is None:
-        words["max_grad_norm"] = math.inf  # SB3 always clips; at infinity it changes nothing
+    if "max_grad_norm" in arguments and arguments["max_grad_norm"] is None:
+        arguments["max_grad_norm"] = math.inf  # SB3 always clips; at infinity it changes nothing
     target = load(spec.masked_target if masked and spec.masked_target is not None else spec.target)
-    if "policy" in words:
-        if words["policy"] == "auto":
-            words["policy"] = _policy_name(target, env.observation_space)
+    if "policy" in arguments:
+        if arguments["policy"] == "auto":
+            arguments["policy"] = _policy_name(target, env.observation_space)
         has_own_layers = hasattr(target, "policy_for")
-        if not has_own_layers and words["policy"].startswith("Cnn") and is_small_image(env.observation_space):
+        if (
+            not has_own_layers
+            and arguments["policy"].startswith("Cnn")
+            and is_small_image(env.observation_space)
+        ):
             policy_kwargs["features_extractor_class"] = (
                 MinAtarCNN  # Stable-Baselines3's own layers do not fit
             )
         if encoder is not None:
             policy_kwargs["features_extractor_class"] = load(encoder)
     else:
-        words["policy"] = "MlpPolicy"
+        arguments["policy"] = "MlpPolicy"
     if policy_kwargs:
-        words["policy_kwargs"] = policy_kwargs
-    return target(env=env, seed=seed, device=device, **words)
+        arguments["policy_kwargs"] = policy_kwargs
+    return target(env=env, seed=seed, device=device, **arguments)
 
 
 def _policy_name(algorithm: type[Any], observation_space: spaces.Space[Any]) -> str:

@@ -63,11 +63,11 @@ class DemonstrationLearner(OffPolicyAlgorithm):
         return episodes_for(self.demonstrations, self.demonstration_episodes, self.env, type(self).__name__)
 
     def collect_rollouts(
-        self, env: VecEnv, callback: BaseCallback, *args: Any, **words: Any
+        self, env: VecEnv, callback: BaseCallback, *args: Any, **kwargs: Any
     ) -> RolloutReturn:
         """Before the first step of all, learn from demonstrations alone."""
         self.pretrain(callback)
-        return super().collect_rollouts(env, callback, *args, **words)
+        return super().collect_rollouts(env, callback, *args, **kwargs)
 
     def pretrain(self, callback: BaseCallback) -> None:
         """Learn from demonstrations alone, until that has been done."""

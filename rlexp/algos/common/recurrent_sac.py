@@ -31,14 +31,14 @@ class RecurrentSACPolicy(BasePolicy, ABC):
     action_dim: int
 
     def __init__(
-        self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], **words: Any
+        self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], **kwargs: Any
     ) -> None:
         for what, space in (("observations", observation_space), ("actions", action_space)):
             if not isinstance(space, spaces.Box) or len(space.shape) != 1:
                 raise UsageError(
                     f"{type(self).__name__} needs {what} in one vector, the environment has {space}"
                 )
-        super().__init__(observation_space, action_space, squash_output=True, **words)
+        super().__init__(observation_space, action_space, squash_output=True, **kwargs)
         self.observation_dim = int(np.prod(observation_space.shape or ()))
         self.action_dim = int(np.prod(action_space.shape or ()))
 
@@ -150,10 +150,10 @@ class RecurrentSAC(ValidatedAlgorithm, SavedReplay, SAC):
         callback: Any = None,
         reset_num_timesteps: bool = True,
         *args: Any,
-        **words: Any,
+        **kwargs: Any,
     ) -> Any:
         begins_anew = reset_num_timesteps or self._last_obs is None
-        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **words)
+        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **kwargs)
         if begins_anew:  # the tasks have been reset in the middle of whatever they were doing
             self.replay_buffer.break_trajectories()
             self._last_lstm_states = None

@@ -1,4 +1,4 @@
-"""Reference policies: the task's own controller, and chance."""
+"""Reference policies: an environment's own controller, and random actions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gymnasium import spaces
 class RandomPolicy:
     """Uniform over the enabled actions.
 
-    :param policy: not used; here so that every algorithm is built with the same words
-    :param env: a vectorised environment; only its spaces are looked at
-    :param seed: of the draws
+    :param policy: not used; accepted so that all algorithms are built with the same arguments
+    :param env: a vectorised environment; only its spaces are used
+    :param seed: of the random actions
     """
 
     def __init__(self, policy: str, env: Any, seed: int | None = None, **_: Any) -> None:
@@ -30,7 +30,7 @@ class RandomPolicy:
         deterministic: bool = False,
         action_masks: np.ndarray[Any, Any] | None = None,
     ) -> tuple[np.ndarray[Any, Any], Any]:
-        """Draw one action per row from NumPy's global generator, which the evaluation seeds.
+        """Sample one action per environment from NumPy's global generator, which the evaluation seeds.
 
         :param observation: ``(n_envs, ...)``, or a dictionary of such arrays
         :param action_masks: ``(n_envs, n_actions)`` of bool; True where an action may be taken
@@ -52,7 +52,7 @@ class RandomPolicy:
 
 
 class Controller(RandomPolicy):
-    """Stands for the task's own controller: the task is wrapped so that it acts for itself, whatever is predicted."""
+    """Placeholder for an environment's own controller: a wrapper makes it act for itself, whatever is predicted."""
 
     def predict(
         self,

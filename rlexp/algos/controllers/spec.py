@@ -35,7 +35,9 @@ def _reference(
 
 
 SPECS = (
-    _reference("handcrafted", _CONTROLLER, "The task's own rule-based policy", "handcrafted", masked=True),
+    _reference(
+        "handcrafted", _CONTROLLER, "The environment's own rule-based policy", "handcrafted", masked=True
+    ),
     _reference("builtin", _CONTROLLER, "The plant's own controllers (datacenter)", "builtin"),
     _reference("constant", _CONTROLLER, "The same setpoints all year (datacenter)", "constant"),
     _reference("pi_fan", _CONTROLLER, "Coldest supply air, PI control of the fans (datacenter)", "pi_fan"),

@@ -101,9 +101,9 @@ class DQfD(DemonstrationLearner, DQN):
         super()._setup_model()
         self.replay_buffer.episodes = self._episodes
 
-    def _setup_learn(self, *args: Any, **words: Any) -> Any:
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
         self.replay_buffer.load_demonstrations()
-        return super()._setup_learn(*args, **words)
+        return super()._setup_learn(*args, **kwargs)
 
     def _pretrain(self, updates: int) -> None:
         for _ in range(updates):

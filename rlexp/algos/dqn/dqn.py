@@ -80,11 +80,12 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         self.replay = replay
         self.td_clip = td_clip
         self.share_frames = share_frames
-        words: dict[str, Any] = {"n_steps": n_steps, "gamma": gamma, "reward_clip": reward_clip}
+        buffer_kwargs: dict[str, Any] = {"n_steps": n_steps, "gamma": gamma, "reward_clip": reward_clip}
         if replay != "uniform":
-            words |= {"scheme": replay, "alpha": alpha, "beta": beta, "priority_epsilon": priority_epsilon,
-                      "weights_by": weights_by, "sort_every": sort_every}  # fmt: skip
-        dqn["replay_buffer_kwargs"] = {**dqn.get("replay_buffer_kwargs", {}), **words}
+            buffer_kwargs |= {"scheme": replay, "alpha": alpha, "beta": beta,
+                              "priority_epsilon": priority_epsilon, "weights_by": weights_by,
+                              "sort_every": sort_every}  # fmt: skip
+        dqn["replay_buffer_kwargs"] = {**dqn.get("replay_buffer_kwargs", {}), **buffer_kwargs}
         dqn["policy_kwargs"] = {**(dqn.get("policy_kwargs") or {}), "dueling": dueling}
         kind = NStepReplay if replay == "uniform" else PrioritizedReplayBuffer
         super().__init__(policy, env, n_steps=n_steps, gamma=gamma, replay_buffer_class=kind, **dqn)
@@ -93,7 +94,7 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         shares = _are_screens(self.observation_space) if self.share_frames is None else self.share_frames
         self.replay_buffer_kwargs["share_frames"] = shares
         with warnings.catch_warnings():
-            # Our buffers do take n_steps, through their own words.
+            # Our buffers take n_steps through replay_buffer_kwargs.
             warnings.filterwarnings("ignore", message=".*is ignored because a custom `replay_buffer_class`")
             super()._setup_model()
 
@@ -103,10 +104,10 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         callback: Any = None,
         reset_num_timesteps: bool = True,
         *args: Any,
-        **words: Any,
+        **kwargs: Any,
     ) -> Any:
         begins_anew = reset_num_timesteps or self._last_obs is None
-        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **words)
+        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **kwargs)
         if begins_anew:  # the tasks have been reset in the middle of whatever they were doing
             self.replay_buffer.break_trajectories()
         return found

@@ -19,8 +19,8 @@ from rlexp.networks.dueling import DuelingHead
 class DirectQNetwork(QNetwork):
     """Stable-Baselines3's ``QNetwork``, which looks at the space once and not in every forward pass."""
 
-    def __init__(self, *args: Any, **words: Any) -> None:
-        super().__init__(*args, **words)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         space = self.observation_space
         self._is_box = isinstance(space, spaces.Box)
         self._scaled = self.normalize_images and self._is_box and is_image_space(space)
@@ -37,10 +37,10 @@ class DirectQNetwork(QNetwork):
 
 
 class DuelingQNetwork(DirectQNetwork):
-    """Action values from a state value and advantages; words as in Stable-Baselines3's ``QNetwork``."""
+    """Action values from a state value and advantages; arguments as in Stable-Baselines3's ``QNetwork``."""
 
-    def __init__(self, *args: Any, **words: Any) -> None:
-        super().__init__(*args, **words)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.q_net = DuelingHead(  # type: ignore[assignment]
             self.features_dim, int(self.action_space.n), self.net_arch, self.activation_fn
         )
@@ -50,15 +50,15 @@ class MlpPolicy(DQNPolicy):
     """Vector observations.
 
     :param dueling: see :class:`~rlexp.networks.dueling.DuelingHead`
-    :param words: as in Stable-Baselines3's ``DQNPolicy``
+    :param kwargs: as in Stable-Baselines3's ``DQNPolicy``
     """
 
-    def __init__(self, *args: Any, dueling: bool = False, **words: Any) -> None:
+    def __init__(self, *args: Any, dueling: bool = False, **kwargs: Any) -> None:
         self.dueling = dueling
-        words["optimizer_kwargs"] = fused_adam(
-            words.get("optimizer_class", th.optim.Adam), words.get("optimizer_kwargs")
+        kwargs["optimizer_kwargs"] = fused_adam(
+            kwargs.get("optimizer_class", th.optim.Adam), kwargs.get("optimizer_kwargs")
         )
-        super().__init__(*args, **words)
+        super().__init__(*args, **kwargs)
 
     def make_q_net(self) -> QNetwork:
         """Build one network."""
@@ -77,12 +77,12 @@ class MlpPolicy(DQNPolicy):
 class CnnPolicy(MlpPolicy):
     """Pictures, from grids of 10×10 to screens; hidden layers behind the convolutions are ``net_arch``."""
 
-    def __init__(self, *args: Any, **words: Any) -> None:
-        super().__init__(*args, **{"features_extractor_class": ConvTorso, **words})
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"features_extractor_class": ConvTorso, **kwargs})
 
 
 class MultiInputPolicy(MlpPolicy):
     """Observations in a dictionary."""
 
-    def __init__(self, *args: Any, **words: Any) -> None:
-        super().__init__(*args, **{"features_extractor_class": CombinedExtractor, **words})
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"features_extractor_class": CombinedExtractor, **kwargs})

@@ -42,7 +42,7 @@ class LoopClipping(ValidatedAlgorithm, OnPolicyAlgorithm):
         what is left in the advantages is mostly noise, scaled up to unit size; at a constant rate single runs then
         lose ten points and more for a while.
     :param max_grad_norm: as in PPO; None: gradients are not clipped
-    :param ppo: every other word of PPO's constructor but ``normalize_advantage``
+    :param ppo: every other argument of PPO's constructor but ``normalize_advantage``
     :raises UsageError: when actions are not discrete or observations are not one vector: two states count as the same
         by the angle between them, which the paper defines for belief states and which in continuous control is small
         from any step to the next
@@ -122,7 +122,7 @@ class LoopClipping(ValidatedAlgorithm, OnPolicyAlgorithm):
 class LCPO(LoopClipping, PPO):
     """PPO that clips loops: ``LCPO("MlpPolicy", env).learn(10_000)``.
 
-    For the words of the constructor see :class:`LoopClipping` and :class:`stable_baselines3.PPO`.
+    For its arguments see :class:`LoopClipping` and :class:`stable_baselines3.PPO`.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": ActorCriticPolicy}

@@ -97,8 +97,8 @@ class Learner:
     def initial_priorities(self, sequences: Sequences) -> Floats:
         """Return what an update would report for new sequences of the agent's own, ``(n,)``."""
         n = len(sequences)
-        words = self.settings.burn_in, self.policy.device
-        return self.priorities(tensors(sequences, np.ones(n), np.zeros(n, bool), *words))
+        burn_in, device = self.settings.burn_in, self.policy.device
+        return self.priorities(tensors(sequences, np.ones(n), np.zeros(n, bool), burn_in, device))
 
     def priorities(self, batch: SequenceSample) -> Floats:
         """Return the priorities that an update would report, ``(B,)``, without learning."""
@@ -155,7 +155,7 @@ class Learner:
         """
         policy, burn_in = self.policy, self.settings.burn_in
         assert policy.q_net_target is not None
-        words: tuple[Any, ...] = (
+        inputs: tuple[Any, ...] = (
             batch.observations,
             batch.last_actions,
             batch.last_rewards,
@@ -163,10 +163,10 @@ class Learner:
             batch.has_burn_in,
             burn_in,
         )
-        values = policy.q_net.unroll(*words)
+        values = policy.q_net.unroll(*inputs)
         with th.no_grad():
-            theirs = policy.q_net_target.unroll(*words)
-            targets = greedy_values(theirs, values if self.settings.double_q else None)
+            target_values = policy.q_net_target.unroll(*inputs)
+            targets = greedy_values(target_values, values if self.settings.double_q else None)
         return values, targets
 
     def _update_target(self) -> None:

@@ -72,7 +72,7 @@ class RecurrentPolicy(BasePolicy):
             optimizer_class=optimizer_class,
             optimizer_kwargs=fused_adam(optimizer_class, optimizer_kwargs),
         )
-        self._net_words: dict[str, Any] = {
+        self._net_arguments: dict[str, Any] = {
             "net_arch": [64] if net_arch is None else net_arch,
             "lstm_hidden_size": lstm_hidden_size,
             "n_lstm_layers": n_lstm_layers,
@@ -96,7 +96,7 @@ class RecurrentPolicy(BasePolicy):
     def _make_net(self) -> RecurrentNet:
         features = self.make_features_extractor()
         n_actions = int(self.action_space.n)
-        return RecurrentNet(self.observation_space, n_actions, features, **self._net_words)
+        return RecurrentNet(self.observation_space, n_actions, features, **self._net_arguments)
 
     @property
     def state_size(self) -> int:
@@ -176,11 +176,11 @@ class RecurrentPolicy(BasePolicy):
         raise NotImplementedError("a policy with a memory acts through predict()")
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        words = super()._get_constructor_parameters()
-        del words["normalize_images"]  # the encoders see to that
+        parameters = super()._get_constructor_parameters()
+        del parameters["normalize_images"]  # the encoders see to that
         return {
-            **words,
-            **self._net_words,
+            **parameters,
+            **self._net_arguments,
             "with_target": self.q_net_target is not None,
             "lr_schedule": self._dummy_schedule,
             "features_extractor_class": self.features_extractor_class,

@@ -136,7 +136,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         device: th.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        net_words = {
+        net_arguments = {
             "dueling": dueling,
             "head_arch": head_arch,
             "previous_action": previous_action,
@@ -154,7 +154,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
             train_freq=train_freq,
             gradient_steps=gradient_steps,
             n_steps=n_steps,
-            policy_kwargs={**(policy_kwargs or {}), **net_words},
+            policy_kwargs={**(policy_kwargs or {}), **net_arguments},
             stats_window_size=stats_window_size,
             tensorboard_log=tensorboard_log,
             verbose=verbose,
@@ -251,10 +251,10 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         callback: MaybeCallback = None,
         reset_num_timesteps: bool = True,
         *args: Any,
-        **words: Any,
+        **kwargs: Any,
     ) -> Any:
         begins_anew = reset_num_timesteps or self._last_obs is None
-        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **words)
+        found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **kwargs)
         if begins_anew:  # the tasks have been reset in the middle of whatever they were doing
             self.acting.begin(self._last_obs)  # type: ignore[arg-type]
         return found

@@ -93,9 +93,9 @@ class R2D3(DemonstrationLearner, R2D2):
         store.add(sequences)
         self.replay_buffer = MixedSequences(replay.agent, store, self.demonstration_ratio, self.device)
 
-    def _setup_learn(self, *args: Any, **words: Any) -> Any:
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
         self._take_demonstrations()
-        return super()._setup_learn(*args, **words)
+        return super()._setup_learn(*args, **kwargs)
 
     def _pretrain(self, updates: int) -> None:
         self._learn_from_replay(updates, self.batch_size, 1.0)

@@ -72,7 +72,7 @@ class SharedLstmPolicy(MlpLstmPolicy):
     :param before_lstm: units of the layers before the LSTM
     :param layer_norm: normalise the LSTM's layers
     :param critic_trains_lstm: False: as in sb3-contrib, the critic's gradient ends where the LSTM begins
-    :param words: as in sb3-contrib
+    :param kwargs: as in sb3-contrib
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class SharedLstmPolicy(MlpLstmPolicy):
         before_lstm: list[int] | None = None,
         layer_norm: bool = True,
         critic_trains_lstm: bool = True,
-        **words: Any,
+        **kwargs: Any,
     ) -> None:
-        words |= {"shared_lstm": True, "enable_critic_lstm": False}
-        words["features_extractor_class"] = Layers
-        words["features_extractor_kwargs"] = {
+        kwargs |= {"shared_lstm": True, "enable_critic_lstm": False}
+        kwargs["features_extractor_class"] = Layers
+        kwargs["features_extractor_kwargs"] = {
             "units": list(before_lstm or []),
-            "activation_fn": words.get("activation_fn", nn.Tanh),
+            "activation_fn": kwargs.get("activation_fn", nn.Tanh),
         }
-        super().__init__(observation_space, action_space, lr_schedule, *args, **words)
+        super().__init__(observation_space, action_space, lr_schedule, *args, **kwargs)
         self.before_lstm = list(before_lstm or [])
         self.layer_norm = layer_norm
         self.critic_trains_lstm = critic_trains_lstm
@@ -100,8 +100,8 @@ class SharedLstmPolicy(MlpLstmPolicy):
             self.lstm_actor = LayerNormLSTM(  # type: ignore[assignment]
                 self.features_dim, self.lstm_output_dim
             )
-            words = {"lr": lr_schedule(1), **self.optimizer_kwargs}
-            self.optimizer = self.optimizer_class(self.parameters(), **words)
+            kwargs = {"lr": lr_schedule(1), **self.optimizer_kwargs}
+            self.optimizer = self.optimizer_class(self.parameters(), **kwargs)
 
     def _latent(self, obs: Any, states: Any, episode_starts: th.Tensor) -> tuple[th.Tensor, Any]:
         features = super(ActorCriticPolicy, self).extract_features(obs, self.pi_features_extractor)
@@ -138,4 +138,4 @@ class SharedLstmPolicy(MlpLstmPolicy):
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own = ("before_lstm", "layer_norm", "critic_trains_lstm")
-        return {**super()._get_constructor_parameters(), **{word: getattr(self, word) for word in own}}
+        return {**super()._get_constructor_parameters(), **{name: getattr(self, name) for name in own}}

@@ -20,15 +20,15 @@ from rlexp.errors import UsageError
 
 
 class RecurrentPPO(ValidatedAlgorithm, PlainRecurrentPPO):
-    """PPO with an LSTM; with the words below at their defaults it is sb3-contrib's.
+    """PPO with an LSTM; identical to sb3-contrib's as long as the arguments below keep their defaults.
 
     :param policy: ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"`` or ``"MultiInputLstmPolicy"``
     :param env: any
     :param before_lstm: units of layers before the LSTM; ``net_arch`` of the policy comes behind it
     :param layer_norm: normalise the LSTM's layers
     :param critic_trains_lstm: let the critic's gradient into the LSTM that it shares with the actor
-    :param words: as in sb3-contrib
-    :raises UsageError: when one of these is asked for and the LSTM is not shared, or observations are no vector
+    :param kwargs: as in sb3-contrib
+    :raises UsageError: when one of these is set and the LSTM is not shared, or observations are not vectors
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -47,27 +47,27 @@ class RecurrentPPO(ValidatedAlgorithm, PlainRecurrentPPO):
         before_lstm: list[int] | None = None,
         layer_norm: bool = False,
         critic_trains_lstm: bool = False,
-        **words: Any,
+        **kwargs: Any,
     ) -> None:
         if before_lstm or layer_norm or critic_trains_lstm:
-            kwargs = dict(words.get("policy_kwargs") or {})
+            policy_kwargs = dict(kwargs.get("policy_kwargs") or {})
             if policy != "MlpLstmPolicy":
                 raise UsageError(
                     f"policy: '{policy}' given, before_lstm, layer_norm and critic_trains_lstm need MlpLstmPolicy"
                 )
-            if not kwargs.pop("shared_lstm", False) or kwargs.pop("enable_critic_lstm", False):
+            if not policy_kwargs.pop("shared_lstm", False) or policy_kwargs.pop("enable_critic_lstm", False):
                 raise UsageError(
                     "shared_lstm, enable_critic_lstm: before_lstm, layer_norm and critic_trains_lstm are of an LSTM "
                     "that actor and critic share; set shared_lstm=true enable_critic_lstm=false"
                 )
-            if layer_norm and kwargs.get("n_lstm_layers", 1) != 1:
-                raise UsageError(f"n_lstm_layers: {kwargs['n_lstm_layers']} given, layer_norm knows 1")
+            if layer_norm and policy_kwargs.get("n_lstm_layers", 1) != 1:
+                raise UsageError(f"n_lstm_layers: {policy_kwargs['n_lstm_layers']} given, layer_norm knows 1")
             own = {"before_lstm": list(before_lstm or []), "layer_norm": layer_norm}
-            words["policy_kwargs"] = {**kwargs, **own, "critic_trains_lstm": critic_trains_lstm}
+            kwargs["policy_kwargs"] = {**policy_kwargs, **own, "critic_trains_lstm": critic_trains_lstm}
             policy = SharedLstmPolicy
-        super().__init__(policy, env, *args, **words)
+        super().__init__(policy, env, *args, **kwargs)
 
-    def predict(self, observation: Any, *args: Any, **words: Any) -> Any:
+    def predict(self, observation: Any, *args: Any, **kwargs: Any) -> Any:
         """Act; see :meth:`sb3_contrib.RecurrentPPO.predict`."""
         reject_reset_result(observation)
-        return super().predict(observation, *args, **words)
+        return super().predict(observation, *args, **kwargs)

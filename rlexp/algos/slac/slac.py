@@ -181,7 +181,7 @@ class SLAC(RecurrentSAC):
         self.logger.record_mean("train/model_loss", model_loss.item())
 
     def collect_rollouts(
-        self, env: VecEnv, callback: BaseCallback, *args: Any, **words: Any
+        self, env: VecEnv, callback: BaseCallback, *args: Any, **kwargs: Any
     ) -> RolloutReturn:
         """Collect steps; before the first update, train the model alone on what has been collected.
 
@@ -189,7 +189,7 @@ class SLAC(RecurrentSAC):
         this rollout are not collected again.
         """
         if self._rollout is None:
-            rollout = super().collect_rollouts(env, callback, *args, **words)
+            rollout = super().collect_rollouts(env, callback, *args, **kwargs)
         else:
             rollout = RolloutReturn(*self._rollout, continue_training=True)
         # After the last step of the budget, `learn` is not called again for the update that is due: no stopping before

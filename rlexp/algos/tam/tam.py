@@ -44,7 +44,7 @@ class TAM(ValidatedAlgorithm, PPO):
     :param user_model_batch_size: transitions per gradient step
     :param buffer_size: transitions kept to learn from
     :param max_grad_norm: as in PPO; None: gradients are not clipped
-    :param ppo: every other word of PPO's constructor
+    :param ppo: every other argument of PPO's constructor
     :raises UsageError: when actions are not discrete or observations are not one vector
     """
 
@@ -94,10 +94,10 @@ class TAM(ValidatedAlgorithm, PPO):
         )
         self.replay = TransitionReplay(self.buffer_size, self.policy.features_dim)
 
-    def collect_rollouts(self, *args: Any, **words: Any) -> bool:
+    def collect_rollouts(self, *args: Any, **kwargs: Any) -> bool:
         """Collect a rollout; what a callback stopped before its end is forgotten, as the rollout buffer forgets it."""
         self._truncated.clear()
-        return super().collect_rollouts(*args, **words)
+        return super().collect_rollouts(*args, **kwargs)
 
     def _update_info_buffer(
         self, infos: list[dict[str, Any]], dones: npt.NDArray[np.bool_] | None = None

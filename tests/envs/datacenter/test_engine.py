@@ -137,8 +137,8 @@ time.sleep(60)
 
 @pytest.mark.parametrize("when", ["stepping", "starting"])
 def test_nothing_survives_a_killed_training(temporary: Path, when: str) -> None:
-    words = [sys.executable, "-c", _ORPHAN, when]
-    training = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    arguments = [sys.executable, "-c", _ORPHAN, when]
+    training = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
     assert training.stdout is not None
     worker = int(training.stdout.readline())
     assert len(list(temporary.iterdir())) == (when == "starting")

@@ -17,7 +17,7 @@ from tests.conftest import Rlexp, environment, only_run
 
 pytestmark = pytest.mark.usefixtures("engine_installed")
 
-_WORDS = (
+_ARGUMENTS = (
     "env=datacenter",
     "env.backend=surrogate",
     "env.days=32",
@@ -25,7 +25,7 @@ _WORDS = (
     "logger=none",
     "total_timesteps=3328",
 )
-_PPO = (*_WORDS, "algo=ppo", "algo.n_steps=128", "algo.n_epochs=1", "checkpoint.every_timesteps=256")
+_PPO = (*_ARGUMENTS, "algo=ppo", "algo.n_steps=128", "algo.n_epochs=1", "checkpoint.every_timesteps=256")
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -77,20 +77,20 @@ def _check_years_and_months(folder: Path) -> None:
 
 
 def test_controllers_are_measured_on_the_first_year_and_the_test_city(rlexp: Rlexp, tmp_path: Path) -> None:
-    words = ("env=datacenter", "env.backend=surrogate", "env.days=10", "logger=none", "algo=pi_fan")
-    assert rlexp(*words, "env.weather=miami", "env.weather_noise=0").returncode == 0
+    arguments = ("env=datacenter", "env.backend=surrogate", "env.days=10", "logger=none", "algo=pi_fan")
+    assert rlexp(*arguments, "env.weather=miami", "env.weather_noise=0").returncode == 0
     entry = run_folder.read_record(only_run(tmp_path))
     # January in Miami needs the chillers, in Helsinki it does not.
     assert entry["first_episode"]["power_kw"] > entry["evaluation"]["power_kw_mean"] + 5
     assert entry["evaluation"]["comfort_mean"] > 0.8
 
 
-def test_bad_words(rlexp: Rlexp, tmp_path: Path) -> None:
-    for word, message in (
+def test_bad_arguments(rlexp: Rlexp, tmp_path: Path) -> None:
+    for argument, message in (
         ("env.weather=helsinky", "env.weather: 'helsinky' given, .* did you mean 'helsinki'"),
         ("env.evaluation_weather=nowhere.epw", "env.evaluation_weather: there is no file nowhere.epw"),
     ):
-        result = rlexp("algo=ppo", "env=datacenter", word)
+        result = rlexp("algo=ppo", "env=datacenter", argument)
         assert result.returncode == 2 and not list(tmp_path.iterdir())
         (line,) = result.stderr.splitlines()
         assert re.search(message, line), line

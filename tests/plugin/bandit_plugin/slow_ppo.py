@@ -6,12 +6,12 @@ from stable_baselines3 import PPO
 
 
 class SlowPPO(PPO):
-    """PPO with a word of its own."""
+    """PPO with an argument of its own."""
 
-    def __init__(self, *words: Any, patience: int = 1, **others: Any) -> None:
+    def __init__(self, *arguments: Any, patience: int = 1, **others: Any) -> None:
         self.patience = patience
         self.updates = 0
-        super().__init__(*words, **others)
+        super().__init__(*arguments, **others)
 
     def train(self) -> None:
         """Count."""

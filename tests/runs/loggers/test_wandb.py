@@ -46,9 +46,9 @@ def _items(items: Any) -> dict[str, Any]:
 
 
 def test_the_offline_file_holds_what_was_logged(rlexp, tmp_path: Path) -> None:
-    words = [word for word in CARTPOLE if word != "logger=none"]
+    arguments = [argument for argument in CARTPOLE if argument != "logger=none"]
     result = rlexp(
-        *words, "evaluation.every_timesteps=256", "tags=[a,b]", "seed=5", env={"WANDB_API_KEY": ""}
+        *arguments, "evaluation.every_timesteps=256", "tags=[a,b]", "seed=5", env={"WANDB_API_KEY": ""}
     )
     assert result.returncode == 0, result.stderr
     folder = only_run(tmp_path)
@@ -81,8 +81,8 @@ def test_the_offline_file_holds_what_was_logged(rlexp, tmp_path: Path) -> None:
 
 
 def test_every_run_of_a_multirun_has_a_file_of_its_own(rlexp, tmp_path: Path) -> None:
-    words = [word for word in CARTPOLE if word != "logger=none"]
-    assert rlexp("-m", *words, "seed=0,1").returncode == 0
+    arguments = [argument for argument in CARTPOLE if argument != "logger=none"]
+    assert rlexp("-m", *arguments, "seed=0,1").returncode == 0
     seeds = []
     for path in sorted(tmp_path.glob("outputs/runs/*/*/*/seed=*/wandb/offline-run-*/run-*.wandb")):
         runs = [m.run for m in _records(path) if m.WhichOneof("record_type") == "run"]
@@ -155,8 +155,8 @@ def _offline_run(rlexp: Any, tmp_path: Path, *more: str) -> tuple[Path, list[byt
         "NOTED": str(noted),
         "HOME": str(tmp_path / "home-of-somebody"),
     }
-    words = [word for word in CARTPOLE if word != "logger=none"]
-    result = rlexp(*words, *more, env=environment)
+    arguments = [argument for argument in CARTPOLE if argument != "logger=none"]
+    result = rlexp(*arguments, *more, env=environment)
     for trap in traps:
         trap.close()
     assert result.returncode == 0, result.stderr
