@@ -7,6 +7,7 @@ from pathlib import Path
 COMMANDS = {
     "train": "train one run or, with -m, many; implied: rlexp algo=lcpo env=restaurant",
     "list": "algorithms, environments, experiments, sweeps, reports, runs, demos",
+    "info": "explain an algorithm, environment, sweep or experiment: rlexp info lcpo",
     "demos": "record demonstrations: rlexp demos env=unlock_pickup expert=bot episodes=100",
     "evaluate": "evaluate a trained run again: rlexp evaluate RUN evaluation.episodes=500",
     "sweep": "train every run that a published table or figure needs: rlexp sweep table1",
