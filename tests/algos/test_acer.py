@@ -1,4 +1,4 @@
-"""ACER as a Stable-Baselines3 citizen: what it remembers, its updates against a loop, and exact state."""
+"""ACER as a Stable-Baselines3 citizen: its replay buffer, its updates against a loop, and exact state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlexp.algos.acer.acer import ACER
 from rlexp.algos.acer.policies import ACERPolicy
-from rlexp.algos.acer.replay import RUNNING, TERMINATED, TRUNCATED, Segments, SegmentStore
+from rlexp.algos.acer.replay import RUNNING, TERMINATED, TRUNCATED, Segments, TrajectoryReplayBuffer
 from rlexp.algos.acer.updates import Settings
 from rlexp.errors import UsageError
 from tests.algos.acer_tasks import SMALL, Chain, Grid, Pictures, Reach, make
@@ -28,7 +28,7 @@ def parameters(model: ACER) -> list[th.Tensor]:
     return [value.clone() for value in model.policy.state_dict().values()]
 
 
-# -------------------------------------------------------------------------------- what is remembered
+# -------------------------------------------------------------------------------- the replay buffer
 
 
 class _Peek(BaseCallback):
@@ -49,7 +49,7 @@ def test_segments_hold_what_happened(n_envs: int) -> None:
     model, peek = make(n_envs=n_envs, n_steps=40, learning_starts=10_000, reward_scale=2.0), _Peek()
     model.learn(40 * n_envs, callback=peek)
     segments = model.replay_buffer.get(np.arange(n_envs), th.device("cpu"))
-    limits = {(t, b): k for k, (t, b) in enumerate(segments.limit_places.T.tolist())}
+    truncated = {(t, b): k for k, (t, b) in enumerate(segments.truncations.T.tolist())}
     kinds = set()
     for t, step in enumerate(peek.steps):
         np.testing.assert_array_equal(segments.observations[t + 1], step["new_obs"])
@@ -59,35 +59,39 @@ def test_segments_hold_what_happened(n_envs: int) -> None:
             limit = step["infos"][b].get("TimeLimit.truncated", False)
             expected = TRUNCATED if limit else TERMINATED if step["dones"][b] else RUNNING
             assert segments.ends[t, b] == expected
-            assert ((t, b) in limits) == limit
+            assert ((t, b) in truncated) == limit
             if limit:
                 last = step["infos"][b]["terminal_observation"]
-                np.testing.assert_array_equal(segments.limit_observations[limits[t, b]], last)
+                np.testing.assert_array_equal(segments.truncation_observations[truncated[t, b]], last)
             kinds.add(expected)
     assert TERMINATED in kinds
 
 
-def test_time_limits_survive_the_ring() -> None:
+def test_truncation_observations_survive_the_ring() -> None:
     model = make(Reach, n_envs=2, n_steps=10, buffer_size=60)
     model.learn(200)
     store = model.replay_buffer
     assert store.capacity == len(store) == 6 and store.added == 20
-    assert set(store.limits) == {tuple(place) for place in np.argwhere(store.ends == TRUNCATED).tolist()}
+    assert set(store.truncation_observations) == {
+        tuple(place) for place in np.argwhere(store.ends == TRUNCATED).tolist()
+    }
     segments = store.get(np.array([5, 0, 5]), th.device("cpu"))
-    for k, (t, b) in enumerate(segments.limit_places.T.tolist()):
-        np.testing.assert_array_equal(segments.limit_observations[k], store.limits[t, [5, 0, 5][b]])
+    for k, (t, b) in enumerate(segments.truncations.T.tolist()):
+        np.testing.assert_array_equal(
+            segments.truncation_observations[k], store.truncation_observations[t, [5, 0, 5][b]]
+        )
 
 
 def test_the_ring_keeps_the_latest() -> None:
-    def store(capacity: int) -> SegmentStore:
-        return SegmentStore(capacity, 2, Chain.observation_space, Chain.action_space, 3)
+    def store(capacity: int) -> TrajectoryReplayBuffer:
+        return TrajectoryReplayBuffer(capacity, 2, Chain.observation_space, Chain.action_space, 3)
 
-    memory, fresh = store(5), store(2)
+    replay, rollout = store(5), store(2)
     for number in range(8):
-        fresh.rewards[:], fresh.added = [[2 * number, 2 * number + 1]], 2
-        memory.add(fresh)
-    assert sorted(memory.rewards[0].tolist()) == [11, 12, 13, 14, 15] and len(memory) == 5
-    assert set(memory.sample(200).tolist()) == {0, 1, 2, 3, 4}
+        rollout.rewards[:], rollout.added = [[2 * number, 2 * number + 1]], 2
+        replay.add(rollout)
+    assert sorted(replay.rewards[0].tolist()) == [11, 12, 13, 14, 15] and len(replay) == 5
+    assert set(replay.sample(200).tolist()) == {0, 1, 2, 3, 4}
 
 
 def test_behaviour_is_that_of_acting_time() -> None:
@@ -97,8 +101,8 @@ def test_behaviour_is_that_of_acting_time() -> None:
     logits = before(th.eye(6)).detach()
     model.learn(8, callback=peek)
     segments = model.replay_buffer.get(np.zeros(1, np.int64), th.device("cpu"))
-    places = segments.observations[:8, 0].argmax(-1)
-    th.testing.assert_close(segments.behaviour[:, 0], logits[places].log_softmax(-1))
+    indices = segments.observations[:8, 0].argmax(-1)
+    th.testing.assert_close(segments.behaviour[:, 0], logits[indices].log_softmax(-1))
 
 
 def test_on_policy_weights_are_one() -> None:
@@ -241,7 +245,7 @@ class Odd(Reach):
         self.observation_space = observation_space or Reach.observation_space
 
 
-REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+REJECTED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "matrix of actions": ({"action_space": spaces.Box(-1, 1, (2, 2))}, {}, "Box of one dimension"),
     "several choices": ({"action_space": spaces.MultiDiscrete([2, 3])}, {}, "MultiDiscrete"),
     "several switches": ({"action_space": spaces.MultiBinary(3)}, {}, "MultiBinary"),
@@ -259,17 +263,17 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "no cap": ({}, {"importance_weight_clip": 0.0}, "importance_weight_clip"),
     "no steps": ({}, {"n_steps": 0}, "n_steps"),
     "average": ({}, {"average_policy_decay": 1.1}, "average_policy_decay"),
-    "memory below a segment": ({}, {"buffer_size": 5, "learning_starts": 0}, "buffer_size"),
-    "memory below the start": ({}, {"buffer_size": 30}, "learning_starts = 40"),
+    "buffer smaller than a rollout": ({}, {"buffer_size": 5, "learning_starts": 0}, "buffer_size"),
+    "buffer smaller than the start": ({}, {"buffer_size": 30}, "learning_starts = 40"),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", REJECTED)
 def test_refused_in_one_line(name: str) -> None:
-    of_task, arguments, expected = REFUSED[name]
+    env_kwargs, arguments, expected = REJECTED[name]
     arguments = {"policy": "MlpPolicy", **SMALL, **arguments}
     with pytest.raises(UsageError, match=expected) as error:
-        ACER(env=DummyVecEnv([lambda: Odd(**of_task)]), **arguments)
+        ACER(env=DummyVecEnv([lambda: Odd(**env_kwargs)]), **arguments)
     assert "\n" not in str(error.value)
 
 
@@ -289,9 +293,9 @@ def test_from_the_command_line(rlexp: Any, tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("outputs/runs/gym-CartPole-v1/acer/*"))) == 1
 
 
-def test_a_replay_of_other_segments_is_refused(tmp_path: Path) -> None:
+def test_a_replay_of_other_segments_is_rejected(tmp_path: Path) -> None:
     model = make()
     model.learn(200)
-    model.save_replay_buffer(tmp_path / "memory.npz")
+    model.save_replay_buffer(tmp_path / "replay.npz")
     with pytest.raises(ValueError, match="does not fit"):
-        make(n_steps=5).load_replay_buffer(tmp_path / "memory.npz")
+        make(n_steps=5).load_replay_buffer(tmp_path / "replay.npz")

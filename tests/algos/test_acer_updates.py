@@ -50,7 +50,9 @@ def some_segments(continuous: bool) -> Segments:
     )
 
 
-def targets(segments: Segments, q: Any, v: Any, v_limit: float, coefficients: Any, gamma: float) -> Any:
+def targets(
+    segments: Segments, q: Any, v: Any, truncation_value: float, coefficients: Any, gamma: float
+) -> Any:
     """Algorithm 2's recursion, one step and one segment at a time."""
     found = np.zeros((4, 3))
     for b in range(3):
@@ -59,7 +61,7 @@ def targets(segments: Segments, q: Any, v: Any, v_limit: float, coefficients: An
             if segments.ends[t, b] == TERMINATED:
                 following = 0.0
             elif segments.ends[t, b] == TRUNCATED:
-                following = v_limit
+                following = truncation_value
             found[t, b] = segments.rewards[t, b].item() + gamma * following
             following = coefficients[t, b] * (found[t, b] - q[t, b]) + v[t, b]
     return found
@@ -97,14 +99,14 @@ def test_discrete_update_against_a_loop(arguments: dict[str, Any]) -> None:
     pi = logits.softmax(-1).view(5, 3, 3)
     logits, q = logits.view(5, 3, 3), q.view(5, 3, 3)
     v = (pi * q).sum(-1).detach()
-    limit_logits, limit_q = at(segments.limit_observations)
-    v_limit = (limit_logits.softmax(-1) * limit_q).sum().item()
+    truncation_logits, truncation_q = at(segments.truncation_observations)
+    truncation_value = (truncation_logits.softmax(-1) * truncation_q).sum().item()
     mu = segments.behaviour.exp()
     taken = q[:4].gather(-1, segments.actions.unsqueeze(-1)).squeeze(-1)
     rho = (pi[:4] / mu).detach()
     of_taken = rho.gather(-1, segments.actions.unsqueeze(-1)).squeeze(-1)
     returns = targets(
-        segments, taken.detach().numpy(), v.numpy(), v_limit, of_taken.clamp(max=1).numpy(), 0.9
+        segments, taken.detach().numpy(), v.numpy(), truncation_value, of_taken.clamp(max=1).numpy(), 0.9
     )
     total, active = th.zeros(()), 0
     for t in range(4):
@@ -166,10 +168,10 @@ def test_continuous_update_against_a_loop(learn_std: bool, arguments: dict[str, 
     th.manual_seed(7)  # the same draws: first the fresh actions, then those of the dueling network
     states = segments.observations.flatten(0, 1)
     means = policy.actor(states).view(5, 3, 2)
-    fresh = policy.sample(means[:4].detach().flatten(0, 1)).view(4, 3, 2).detach()
+    sampled_actions = policy.sample(means[:4].detach().flatten(0, 1)).view(4, 3, 2).detach()
     draws = policy.sample(means[:4].detach().flatten(0, 1), (5,)).view(5, 4, 3, 2).detach()
     v = policy.value_net(policy.critic_latent(states)).view(5, 3)
-    v_limit = policy.value_net(policy.critic_latent(segments.limit_observations)).item()
+    truncation_value = policy.value_net(policy.critic_latent(segments.truncation_observations)).item()
 
     def advantage(t: int, b: int, action: th.Tensor) -> th.Tensor:
         latent = policy.critic_latent(segments.observations[t, b : b + 1])
@@ -193,10 +195,10 @@ def test_continuous_update_against_a_loop(learn_std: bool, arguments: dict[str, 
     rho = np.array([ratio(t, b, segments.actions[t, b]) for t, b in grid]).reshape(4, 3)
     values, q = v.detach().numpy(), taken.detach().numpy()
     if chosen.retrace:
-        returns = targets(segments, q, values, v_limit, np.minimum(1, np.sqrt(rho)), 0.9)
-        corrected = targets(segments, q, values, v_limit, np.ones((4, 3)), 0.9)
+        returns = targets(segments, q, values, truncation_value, np.minimum(1, np.sqrt(rho)), 0.9)
+        corrected = targets(segments, q, values, truncation_value, np.ones((4, 3)), 0.9)
     else:
-        returns = corrected = targets(segments, values[:4], values, v_limit, np.ones((4, 3)), 0.9)
+        returns = corrected = targets(segments, values[:4], values, truncation_value, np.ones((4, 3)), 0.9)
     total, active = th.zeros(()), 0
     for t, b in grid:
         mean = means[t, b].detach().requires_grad_()
@@ -205,9 +207,9 @@ def test_continuous_update_against_a_loop(learn_std: bool, arguments: dict[str, 
         weight = min(rho[t, b], chosen.importance_weight_clip)
         objective = weight * (corrected[t, b] - values[t, b]) * now.log_prob(segments.actions[t, b]).sum()
         if chosen.bias_correction:
-            weight = max(0.0, 1 - chosen.importance_weight_clip / ratio(t, b, fresh[t, b]))
-            advantages = (q_tilde(t, b, fresh[t, b]) - v[t, b]).item()
-            objective = objective + weight * advantages * now.log_prob(fresh[t, b]).sum()
+            weight = max(0.0, 1 - chosen.importance_weight_clip / ratio(t, b, sampled_actions[t, b]))
+            advantages = (q_tilde(t, b, sampled_actions[t, b]) - v[t, b]).item()
+            objective = objective + weight * advantages * now.log_prob(sampled_actions[t, b]).sum()
         objective = objective + chosen.ent_coef * now.entropy().sum()
         inputs = [mean, log_std] if learn_std else [mean]
         g = th.cat(th.autograd.grad(objective, inputs, retain_graph=True))

@@ -1,6 +1,6 @@
 """Time of one ACER learner step: ``python tests/benchmarks/acer_speed.py``.
 
-64 remembered segments of 32 steps, two networks of 64-64 with ReLU. Against the step with its parts left out, by turns
+64 replayed segments of 32 steps, two networks of 64-64 with ReLU. Against the step with its parts left out, by turns
 in one process on one thread, so that a busy machine slows all of them. Where DI-engine can be imported, its ACER
 learner takes turns, too. Prints times and ratios.
 """
@@ -41,7 +41,7 @@ class Shapes(gymnasium.Env[Any, Any]):
 def learner(
     continuous: bool = False, policy_kwargs: dict[str, Any] | None = None, **kwargs: Any
 ) -> Callable[[], None]:
-    """Return one update on remembered segments: draw, gradient, step, average policy."""
+    """Return one update on replayed segments: sampling, gradient, step, average policy."""
     model = ACER(
         "MlpPolicy",
         Shapes(continuous),
@@ -58,8 +58,8 @@ def learner(
     settings, device = model._settings(), th.device("cpu")
 
     def step() -> None:
-        places = model.replay_buffer.sample(BATCH)
-        model._update(model.replay_buffer.get(places, device), settings)
+        indices = model.replay_buffer.sample(BATCH)
+        model._update(model.replay_buffer.get(indices, device), settings)
 
     return step
 

@@ -11,23 +11,23 @@ from rlexp.networks.unroll import join, split, unroll
 def test_against_one_step_at_a_time() -> None:
     th.manual_seed(0)
     lstm = nn.LSTM(3, 5, num_layers=2)
-    inputs, memory = th.randn(6, 4, 3), th.randn(4, 4, 5)
+    inputs, lstm_states = th.randn(6, 4, 3), th.randn(4, 4, 5)
     starts = th.zeros(5, 4, dtype=th.bool)
     starts[0, 1] = starts[2, 1] = starts[2, 3] = starts[4, 0] = True
-    beyond, places = (
+    beyond, indices = (
         th.randn(3, 3),
         th.tensor([[0, 4, 2], [1, 0, 3]]),
     )  # before the beginnings at steps 1, 5 and 3
-    outputs, at_limits = unroll(lstm, inputs, memory, starts, places, beyond)
-    assert outputs.shape == (6, 4, 5) and at_limits.shape == (3, 5)
+    outputs, at_truncations = unroll(lstm, inputs, lstm_states, starts, indices, beyond)
+    assert outputs.shape == (6, 4, 5) and at_truncations.shape == (3, 5)
     for b in range(4):
-        state = (memory[:2, b : b + 1].contiguous(), memory[2:, b : b + 1].contiguous())
+        state = (lstm_states[:2, b : b + 1].contiguous(), lstm_states[2:, b : b + 1].contiguous())
         for t in range(6):
             if t and starts[t - 1, b]:
-                for k, place in enumerate(places.T.tolist()):
+                for k, place in enumerate(indices.T.tolist()):
                     if place == [t - 1, b]:
                         th.testing.assert_close(
-                            lstm(beyond[k].view(1, 1, 3), state)[0].view(-1), at_limits[k]
+                            lstm(beyond[k].view(1, 1, 3), state)[0].view(-1), at_truncations[k]
                         )
                 state = (th.zeros(2, 1, 5), th.zeros(2, 1, 5))
             output, state = lstm(inputs[t, b].view(1, 1, 3), state)
@@ -38,10 +38,10 @@ def test_nothing_flows_back_over_a_beginning() -> None:
     lstm = nn.LSTM(2, 3)
     inputs = th.randn(4, 2, 2, requires_grad=True)
     starts = th.tensor([[False, False], [True, False], [False, False]])
-    outputs, at_limits = unroll(
+    outputs, at_truncations = unroll(
         lstm, inputs, th.zeros(2, 2, 3), starts, th.zeros(2, 0, dtype=th.int64), th.zeros(0, 2)
     )
-    assert at_limits.shape == (0, 3)
+    assert at_truncations.shape == (0, 3)
     outputs[3].sum().backward()
     assert inputs.grad is not None
     assert (inputs.grad[:2, 0] == 0).all() and (inputs.grad[2:, 0] != 0).all()
@@ -49,6 +49,6 @@ def test_nothing_flows_back_over_a_beginning() -> None:
 
 
 def test_join_and_split() -> None:
-    memory = th.randn(4, 2, 3)
-    hidden, cell = split(memory)
-    assert hidden.shape == cell.shape == (2, 2, 3) and th.equal(join((hidden, cell)), memory)
+    lstm_states = th.randn(4, 2, 3)
+    hidden, cell = split(lstm_states)
+    assert hidden.shape == cell.shape == (2, 2, 3) and th.equal(join((hidden, cell)), lstm_states)

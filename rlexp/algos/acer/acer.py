@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp.algos.acer.policies import ACERCnnPolicy, ACERPolicy
 from rlexp.algos.acer.recurrent import ACERCnnLstmPolicy, ACERLstmPolicy
-from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, SegmentStore
+from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, TrajectoryReplayBuffer
 from rlexp.algos.acer.spec import ACERConfig
 from rlexp.algos.acer.updates import Info, Settings, acer_loss
 from rlexp.algos.common.resumable_logging import ResumableLogging
@@ -31,35 +31,35 @@ from rlexp.errors import UsageError
 class ACER(ResumableLogging):
     """Actor-critic with experience replay: ``ACER("MlpPolicy", env).learn(10_000)``.
 
-    After every ``n_steps`` in each environment: one update on what was just walked, then a
-    Poisson-distributed number of updates on remembered segments.
+    After every ``n_steps`` in each environment: one on-policy update on these steps, then a
+    Poisson-distributed number of updates on replayed segments.
 
-    :param policy: "MlpPolicy" or "CnnPolicy"; "MlpLstmPolicy" or "CnnLstmPolicy", which remember; or a subclass of
+    :param policy: "MlpPolicy" or "CnnPolicy"; "MlpLstmPolicy" or "CnnLstmPolicy", which are recurrent; or a subclass of
         :class:`ACERPolicy`
     :param env: discrete actions, or continuous ones in a vector; vector or image observations
     :param learning_rate: as in A2C
     :param n_steps: length of a segment, per environment
     :param gamma: discount factor
-    :param replay_ratio: mean number of updates on remembered segments per update on fresh ones; 0: none
-    :param buffer_size: steps remembered, of all environments together
-    :param batch_size: remembered segments per update
-    :param learning_starts: steps remembered before the first update on them
+    :param replay_ratio: mean number of updates on replayed segments per on-policy update; 0: none
+    :param buffer_size: steps in the replay buffer, of all environments together
+    :param batch_size: replayed segments per update
+    :param learning_starts: steps in the replay buffer before the first update on them
     :param reward_scale: rewards are multiplied by it before they are learned from; 1 is right where returns are
         of the order of 1 to 100, and large returns are learned slowly
     :param ent_coef: weight of the entropy, whose gradient is taken inside the trust region
     :param vf_coef: weight of the critic's loss
-    :param max_grad_norm: gradients longer than this are cut to it; None: none are
+    :param max_grad_norm: gradients are clipped to this norm; None: not clipped
     :param importance_weight_clip: c, above which importance weights of the policy's gradient are truncated; 10 is
         usual for discrete actions, half of it for continuous ones
     :param trust_region: whether updates are held close to the average policy
     :param trust_region_delta: δ
     :param trust_region_statistics: discrete: "probabilities" (as in OpenAI Baselines) or "logits": in which space the
         gradient is projected
-    :param average_policy_decay: α, the share of itself that the average policy keeps at an update
-    :param bias_correction: whether what truncation takes away is given back through the critic
+    :param average_policy_decay: α, decay of the average policy's weights per update
+    :param bias_correction: whether the bias of truncated weights is corrected through the critic
     :param retrace: False: plain returns in place of Retrace and of off-policy-corrected returns
     :param dueling: continuous: stochastic dueling network; False: separate heads for Q and V
-    :param dueling_samples: continuous: actions drawn for it
+    :param dueling_samples: continuous: actions sampled for it
     :param use_rms_prop: RMSProp, or else what ``policy_kwargs`` say (Adam)
     :param rms_prop_eps: its ε
     :param stats_window_size: episodes over which reported returns and lengths are averaged
@@ -80,8 +80,8 @@ class ACER(ResumableLogging):
     config = ACERConfig
     masked: ClassVar[bool] = False
     policy: ACERPolicy
-    rollout_buffer: SegmentStore  # type: ignore[assignment]
-    replay_buffer: SegmentStore
+    rollout_buffer: TrajectoryReplayBuffer  # type: ignore[assignment]
+    replay_buffer: TrajectoryReplayBuffer
 
     def __init__(
         self,
@@ -159,9 +159,12 @@ class ACER(ResumableLogging):
 
     @staticmethod
     def policy_for(observation_space: spaces.Space[Any]) -> str:
-        """Return the policy to use where none is named: pictures include grids of zeros and ones."""
-        picture = len(observation_space.shape or ()) == 3 and observation_space.dtype == np.uint8
-        return "CnnPolicy" if picture else "MlpPolicy"
+        """Return the default policy; grids of zeros and ones count as images.
+
+        :param observation_space: of the environment
+        """
+        image = len(observation_space.shape or ()) == 3 and observation_space.dtype == np.uint8
+        return "CnnPolicy" if image else "MlpPolicy"
 
     # ------------------------------------------------------------------------------------------------- set-up
 
@@ -173,44 +176,49 @@ class ACER(ResumableLogging):
         self.policy = self.policy_class(  # type: ignore[assignment]
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         ).to(self.device)
-        self.rollout_buffer = self._store(self.n_envs)
-        self.replay_buffer = self._store(max(self.n_envs, self.buffer_size // self.n_steps))
+        self.rollout_buffer = self._make_buffer(self.n_envs)
+        self.replay_buffer = self._make_buffer(max(self.n_envs, self.buffer_size // self.n_steps))
         self._last_lstm_states: th.Tensor | None = None
-        if (shape := self.policy.memory_shape) is not None:
+        if (shape := self.policy.lstm_state_shape) is not None:
             self._last_lstm_states = th.zeros(shape[0], self.n_envs, shape[1], device=self.device)
 
-    def _store(self, capacity: int) -> SegmentStore:
+    def _make_buffer(self, capacity: int) -> TrajectoryReplayBuffer:
         space = self.action_space
         discrete = isinstance(space, spaces.Discrete)
         statistics = int(space.n) if discrete else 2 * int(np.prod(space.shape or ()))  # type: ignore[attr-defined]
-        return SegmentStore(
+        return TrajectoryReplayBuffer(
             capacity,
             self.n_steps,
             self.observation_space,
             space,
             statistics,
             self.masked,
-            self.policy.memory_shape,
+            self.policy.lstm_state_shape,
         )
 
     @classmethod
     def check_spaces(cls, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> None:
-        """Check that it can read the observations and take the actions; the runner asks before it makes a folder.
+        """Check that it can read the observations and take the actions; the runner calls this before it creates a
+        folder.
 
         :raises UsageError: naming the space
         """
         if isinstance(action_space, spaces.Discrete):
             if action_space.start != 0:
-                raise UsageError(f"ACER needs actions that are numbered from 0, the task has {action_space}")
+                raise UsageError(
+                    f"ACER needs actions that are numbered from 0, the environment has {action_space}"
+                )
         elif cls.masked:
-            raise UsageError(f"ACER with action masks needs Discrete actions, the task has {action_space}")
+            raise UsageError(
+                f"ACER with action masks needs Discrete actions, the environment has {action_space}"
+            )
         elif not isinstance(action_space, spaces.Box) or len(action_space.shape) != 1:
             raise UsageError(
-                f"ACER needs Discrete actions or a Box of one dimension, the task has {action_space}"
+                f"ACER needs Discrete actions or a Box of one dimension, the environment has {action_space}"
             )
         if isinstance(observation_space, (spaces.Dict, spaces.Tuple)):
             kind = type(observation_space).__name__
-            raise UsageError(f"ACER needs vector or image observations, the task has {kind}")
+            raise UsageError(f"ACER needs vector or image observations, the environment has {kind}")
 
     # ------------------------------------------------------------------------------------------------ rollout
 
@@ -218,14 +226,14 @@ class ACER(ResumableLogging):
         self,
         env: VecEnv,
         callback: BaseCallback,
-        rollout_buffer: SegmentStore,  # type: ignore[override]
+        rollout_buffer: TrajectoryReplayBuffer,  # type: ignore[override]
         n_rollout_steps: int,
     ) -> bool:
-        """Walk one segment in every environment.
+        """Collect one segment in every environment.
 
         :param env: vectorised
         :param callback: as in A2C
-        :param rollout_buffer: its capacity is the number of environments; what it holds is overwritten
+        :param rollout_buffer: its capacity is the number of environments; its content is overwritten
         :param n_rollout_steps: T
         :return: False when a callback asked to stop
         """
@@ -252,10 +260,10 @@ class ACER(ResumableLogging):
                 if infos[index].get("TimeLimit.truncated", False):
                     rollout_buffer.ends[step, index] = TRUNCATED
                     last = np.asarray(infos[index]["terminal_observation"]).reshape(shape[1:])
-                    rollout_buffer.limits[step, index] = last
+                    rollout_buffer.truncation_observations[step, index] = last
                     if self.masked:
                         allowed = infos[index].get("terminal_action_masks", np.ones_like(behaviour[index]))
-                        rollout_buffer.limit_masks[step, index] = np.asarray(allowed, bool)
+                        rollout_buffer.truncation_masks[step, index] = np.asarray(allowed, bool)
             self._last_obs = new_obs  # type: ignore[assignment]
             self._last_episode_starts = dones
             if self.masked:
@@ -266,17 +274,17 @@ class ACER(ResumableLogging):
         callback.on_rollout_end()
         return True
 
-    def _begin_segments(self, env: VecEnv, segments: SegmentStore) -> None:
-        """Note what is allowed in the first states, and what a recurrent policy remembers before them."""
+    def _begin_segments(self, env: VecEnv, segments: TrajectoryReplayBuffer) -> None:
+        """Store the action masks of the first states, and the recurrent state before them."""
         if self.masked:
             segments.masks[0] = get_action_masks(env)
         if self._last_lstm_states is not None:
-            going_on = ~th.as_tensor(self._last_episode_starts, device=self.device).bool()
-            self._last_lstm_states = self._last_lstm_states.to(self.device) * going_on.view(1, -1, 1)
-            segments.memory[:] = self._last_lstm_states.cpu().numpy()
+            continues = ~th.as_tensor(self._last_episode_starts, device=self.device).bool()
+            self._last_lstm_states = self._last_lstm_states.to(self.device) * continues.view(1, -1, 1)
+            segments.lstm_states[:] = self._last_lstm_states.cpu().numpy()
 
-    def _act(self, segments: SegmentStore, step: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return actions and what they were drawn from; a recurrent policy remembers the observation."""
+    def _act(self, segments: TrajectoryReplayBuffer, step: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return actions and the distributions they were sampled from, and update the recurrent state."""
         observations = th.as_tensor(segments.observations[step], device=self.device)
         starts = th.as_tensor(self._last_episode_starts, device=self.device)
         masks = th.as_tensor(segments.masks[step], device=self.device) if self.masked else None
@@ -286,7 +294,7 @@ class ACER(ResumableLogging):
         return actions, behaviour
 
     def _executed(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return what the environment is given for actions drawn from the unbounded policy."""
+        """Return the actions to execute for actions sampled from the unbounded policy."""
         if not isinstance(self.action_space, spaces.Box):
             return actions
         if self.policy.squash_output:
@@ -296,19 +304,19 @@ class ACER(ResumableLogging):
     # ------------------------------------------------------------------------------------------------ updates
 
     def train(self) -> None:
-        """Update once on the fresh segments, then Poisson(``replay_ratio``) times on remembered ones."""
+        """Update once on-policy, then Poisson(``replay_ratio``) times on replayed segments."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         settings = self._settings()
-        fresh = self.rollout_buffer.get(np.arange(self.n_envs), self.device)
-        self._log(self._update(fresh, settings), replayed=False)
+        on_policy = self.rollout_buffer.get(np.arange(self.n_envs), self.device)
+        self._log(self._update(on_policy, settings), replayed=False)
         if self.replay_ratio > 0:
             self.replay_buffer.add(self.rollout_buffer)
             if len(self.replay_buffer) * self.n_steps >= self.learning_starts:
                 for _ in range(np.random.poisson(self.replay_ratio)):
-                    places = self.replay_buffer.sample(self.batch_size)
-                    remembered = self.replay_buffer.get(places, self.device)
-                    self._log(self._update(remembered, settings), replayed=True)
+                    indices = self.replay_buffer.sample(self.batch_size)
+                    replayed = self.replay_buffer.get(indices, self.device)
+                    self._log(self._update(replayed, settings), replayed=True)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
     def _update(self, segments: Any, settings: Settings) -> Info:
@@ -325,7 +333,7 @@ class ACER(ResumableLogging):
         return Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
 
     def _log(self, info: Info, replayed: bool) -> None:
-        """Record means since the last dump; on fresh segments every importance weight is 1."""
+        """Record means since the last dump; on-policy every importance weight is 1."""
         for name, value in info.items():
             if replayed or name not in ("importance_weight", "truncated"):
                 self.logger.record_mean(f"train/{name}", value.item())
@@ -338,7 +346,7 @@ class ACER(ResumableLogging):
         deterministic: bool = False,
         action_masks: npt.NDArray[Any] | None = None,
     ) -> tuple[npt.NDArray[Any], tuple[npt.NDArray[Any], ...] | None]:
-        """Return actions, and what a recurrent policy remembers; see :meth:`ACERPolicy.predict`."""
+        """Return actions and the recurrent state; see :meth:`ACERPolicy.predict`."""
         return self.policy.predict(observation, state, episode_start, deterministic, action_masks)
 
     # -------------------------------------------------------------------------------------------------- state
@@ -347,34 +355,41 @@ class ACER(ResumableLogging):
         return [*super()._excluded_save_params(), "replay_buffer", "_last_lstm_states"]
 
     def save_replay_buffer(self, path: str | Path) -> None:
-        """Write the memory as plain arrays (``.npz``)."""
+        """Write the replay buffer as plain arrays (``.npz``).
+
+        :param path: of the file
+        """
         state = self.replay_buffer.state()
         with Path(path).open("wb") as file:
             np.savez(file, allow_pickle=False, **state)
 
     def load_replay_buffer(self, path: str | Path) -> None:
-        """Take over a memory that :meth:`save_replay_buffer` wrote.
+        """Read a replay buffer that :meth:`save_replay_buffer` wrote.
 
-        :raises ValueError: when it is of another task or of other settings
+        :param path: of the file
+        :raises ValueError: when it was written with other spaces or settings
         """
         with np.load(path, allow_pickle=False) as archive:
             self.replay_buffer.restore(dict(archive))
 
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return what learning on needs beyond policy, optimizer and counters: the memory, as arrays."""
+        """Return the state that Stable-Baselines3 does not save: the replay buffer, as arrays."""
         return {"replay": self.replay_buffer.state()}
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take over a :meth:`checkpoint_state`."""
+        """Restore what :meth:`checkpoint_state` returned.
+
+        :param state: of a checkpoint
+        """
         self.replay_buffer.restore(state["replay"])
 
 
 class MaskableACER(ACER):
-    """:class:`ACER` where ``action_masks()`` of the task rules actions out.
+    """:class:`ACER` for environments with ``action_masks()``.
 
     Forbidden actions have probability 0 under the policy, the average policy and the behaviour, so that values are
-    means over what is allowed. For the state at which a time limit strikes, masks are read from
-    ``info["terminal_action_masks"]``; where that is missing everything counts as allowed there.
+    means over allowed actions. Masks of truncation observations are read from ``info["terminal_action_masks"]``;
+    without that key all actions count as allowed there.
     """
 
     masked: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Policies of ACER: an actor, its slow average, and a critic that knows Q and V."""
+"""Policies of ACER: an actor, its moving average, and a critic of Q and V."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Actor(nn.Module):
     :param features: features extractor, possibly shared with the critic
     :param layers: hidden layers
     :param head: output layer
-    :param memory: recurrent layers in front of the hidden ones, where there are any
+    :param lstm: recurrent layers before the hidden ones; None: not recurrent
     """
 
     def __init__(
@@ -41,13 +41,14 @@ class Actor(nn.Module):
         features: BaseFeaturesExtractor,
         layers: nn.Module,
         head: nn.Module,
-        memory: nn.LSTM | None = None,
+        lstm: nn.LSTM | None = None,
     ) -> None:
         super().__init__()
-        self.features, self.memory, self.layers, self.head = features, memory, layers, head
+        # The LSTM's weights are called memory.* in saved models.
+        self.features, self.memory, self.layers, self.head = features, lstm, layers, head
 
     def forward(self, inputs: th.Tensor) -> th.Tensor:
-        """Return ``(N, n_actions)`` or ``(N, d)`` from what the hidden layers are given."""
+        """Return ``(N, n_actions)`` or ``(N, d)`` from the input of the hidden layers."""
         output: th.Tensor = self.head(self.layers(inputs))
         return output
 
@@ -55,7 +56,7 @@ class Actor(nn.Module):
 class AdvantageNet(nn.Module):
     """``A(x, a)`` of the stochastic dueling network, for many actions in the same states at once.
 
-    The first layer is linear in state and action, so that the state's share of it is computed only once.
+    The first layer is linear in state and action, so that the part of the state is computed only once.
 
     :param latent_dim: size of the critic's last hidden layer
     :param action_dim: d
@@ -98,7 +99,7 @@ class ACERPolicy(DistributionPolicy):
     :param learn_std: continuous: whether the standard deviations are learned or stay as they are
     :param log_std_init: continuous: logarithm of the initial standard deviation
     :param advantage_hidden: continuous: hidden units of ``A(x, a)``
-    :param lstm_hidden_size: recurrent: units of the memory
+    :param lstm_hidden_size: recurrent: units of the LSTM
     """
 
     average: Actor
@@ -127,8 +128,8 @@ class ACERPolicy(DistributionPolicy):
         )
 
     @property
-    def memory_shape(self) -> tuple[int, int] | None:
-        """``(2 * layers, hidden)`` of what a recurrent policy remembers; None where there is no memory."""
+    def lstm_state_shape(self) -> tuple[int, int] | None:
+        """Shape of a recurrent policy's state, ``(2 * layers, hidden)``; None: not recurrent."""
         return None
 
     @property
@@ -158,7 +159,7 @@ class ACERPolicy(DistributionPolicy):
         self._make_average()
 
     def _make_average(self) -> None:
-        """Copy the actor; the optimizer, which exists already, does not know the copy."""
+        """Copy the actor, after the optimizer was built: the copy is not optimized."""
         actor = self._own_actor()
         self.average = copy.deepcopy(actor).requires_grad_(False)
         pairs = list(zip(self.average.parameters(), actor.parameters(), strict=True))
@@ -193,8 +194,7 @@ class ACERPolicy(DistributionPolicy):
 
     def average_actor(self, observations: th.Tensor) -> th.Tensor:
         """Return what :meth:`actor` returns, of the average policy."""
-        output: th.Tensor = self.average(self._features(observations, self.average.features))
-        return output
+        return self.average(self._features(observations, self.average.features))  # type: ignore[no-any-return]
 
     def critic_latent(self, observations: th.Tensor) -> th.Tensor:
         """Return the critic's last hidden layer, ``(N, latent)``."""
@@ -211,7 +211,7 @@ class ACERPolicy(DistributionPolicy):
             self.mlp_extractor.forward_critic(features),
         )
 
-    def along(self, segments: Segments) -> tuple[th.Tensor, th.Tensor]:
+    def evaluate_sequence(self, segments: Segments) -> tuple[th.Tensor, th.Tensor]:
         """Return statistics and the critic's last hidden layer in every state of :meth:`Segments.states`.
 
         :return: logits, those of forbidden actions so low that nothing is left of them, or means; and
@@ -220,19 +220,19 @@ class ACERPolicy(DistributionPolicy):
         statistics, latent = self.actor_and_critic_latent(segments.states())
         return forbid(statistics, segments.allowed()), latent
 
-    def average_along(self, segments: Segments) -> th.Tensor:
-        """Return the average policy's statistics in the states that were acted in, ``(T * B, ...)``."""
+    def evaluate_average(self, segments: Segments) -> th.Tensor:
+        """Return the average policy's statistics in the first ``T * B`` of these states."""
         masks = None if segments.masks is None else segments.masks[:-1].flatten(0, 1)
         return forbid(self.average_actor(segments.observations[:-1].flatten(0, 1)), masks)
 
     def step(
-        self, observations: th.Tensor, memory: th.Tensor | None = None, starts: th.Tensor | None = None
+        self, observations: th.Tensor, lstm_states: th.Tensor | None = None, starts: th.Tensor | None = None
     ) -> tuple[th.Tensor, th.Tensor | None]:
-        """Return :meth:`actor` for acting, and what a recurrent policy remembers after it.
+        """Return :meth:`actor` for acting, and the recurrent state after it.
 
         :param observations: ``(N, *observation)``
-        :param memory: ``(2 * layers, N, hidden)``, before the step; None: nothing is remembered
-        :param starts: ``(N,)`` bool: where an episode begins, so that the memory does not count
+        :param lstm_states: ``(2 * layers, N, hidden)``, before the step; None: zeros
+        :param starts: ``(N,)`` bool: where an episode begins, so that the state is reset
         """
         return self.actor(observations), None
 
@@ -240,30 +240,33 @@ class ACERPolicy(DistributionPolicy):
     def act(
         self,
         observations: th.Tensor,
-        memory: th.Tensor | None = None,
+        lstm_states: th.Tensor | None = None,
         starts: th.Tensor | None = None,
         masks: th.Tensor | None = None,
     ) -> tuple[Array, Array, th.Tensor | None]:
-        """Draw actions to be taken.
+        """Sample actions.
 
-        :param observations: ``(N, *observation)``; the next two as in :meth:`step`
+        :param observations: ``(N, *observation)``
+        :param lstm_states: as in :meth:`step`
+        :param starts: as in :meth:`step`
         :param masks: ``(N, n_actions)`` bool: which actions are allowed; None: all
-        :return: actions, ``(N,)`` or ``(N, d)``; what they were drawn from: log-probabilities of all
-            actions, ``(N, n_actions)``, or mean and log σ, ``(N, 2d)``; the memory after the step
+        :return: actions, ``(N,)`` or ``(N, d)``; the distribution they were sampled from: log-probabilities of
+            all actions, ``(N, n_actions)``, or mean and log σ, ``(N, 2d)``; the recurrent state after the step
         """
-        output, memory = self.step(observations, memory, starts)
+        output, lstm_states = self.step(observations, lstm_states, starts)
         if self.discrete:
             behaviour = forbid(output, masks).log_softmax(dim=-1)
             actions = th.multinomial(behaviour.exp(), 1).squeeze(-1)
         else:
             behaviour = th.cat([output, self.log_std.expand_as(output)], dim=-1)
             actions = self.sample(output)
-        return actions.cpu().numpy(), behaviour.cpu().numpy(), memory
+        return actions.cpu().numpy(), behaviour.cpu().numpy(), lstm_states
 
     def sample(self, statistics: th.Tensor, shape: tuple[int, ...] = ()) -> th.Tensor:
-        """Draw continuous actions, ``(*shape, N, d)``.
+        """Sample continuous actions, ``(*shape, N, d)``.
 
         :param statistics: means, ``(N, d)``
+        :param shape: how many for each mean
         """
         noise = th.randn((*shape, *statistics.shape), device=statistics.device)
         return statistics + noise * self.log_std.exp()
@@ -282,7 +285,7 @@ class ACERPolicy(DistributionPolicy):
     def action_values(
         self, obs: th.Tensor, actions: th.Tensor, n_samples: int = 5, dueling: bool = True
     ) -> th.Tensor:
-        """Return ``Q(x, a)``: exact where discrete, else one draw of ``Q̃(x, a)``.
+        """Return ``Q(x, a)``: exact for discrete actions, else one sample of ``Q̃(x, a)``.
 
         :param obs: ``(N, *observation)``
         :param actions: ``(N,)`` or, scaled as the policy's own, ``(N, d)``
@@ -305,7 +308,7 @@ class ACERPolicy(DistributionPolicy):
         :param latent: of the critic, ``(N, latent)``
         :param actions: ``(m, N, d)``
         :param draws: ``u_i`` from the policy, ``(n, N, d)``
-        :param dueling: False: two separate heads, with nothing that ties Q to V
+        :param dueling: False: two separate heads, Q not tied to V
         """
         values = self.value_net(latent).squeeze(-1)
         if not dueling:
@@ -314,7 +317,7 @@ class ACERPolicy(DistributionPolicy):
         return values, stochastic_dueling(values, advantages[: len(actions)], advantages[len(actions) :])
 
     def get_distribution(self, obs: PyTorchObs) -> Distribution:
-        """Return the distribution that actions are drawn from."""
+        """Return the distribution that actions are sampled from."""
         assert isinstance(obs, th.Tensor)
         output = self.actor(obs)
         if self.discrete:
@@ -341,10 +344,10 @@ class ACERPolicy(DistributionPolicy):
         deterministic: bool = False,
         action_masks: Array | None = None,
     ) -> tuple[Array, tuple[Array, ...] | None]:
-        """Return actions for the task, and what a recurrent policy remembers.
+        """Return actions for the environment, and the recurrent state.
 
         :param observation: of one environment or of several
-        :param state: what the call before returned; None: nothing is remembered
+        :param state: what the last call returned; None: zeros
         :param episode_start: bool, one each: where an episode begins
         :param deterministic: the most probable action, or the mean
         :param action_masks: bool, ``(n_actions,)`` each: which actions are allowed
@@ -353,9 +356,9 @@ class ACERPolicy(DistributionPolicy):
         self.set_training_mode(False)
         tensor, several = self.obs_to_tensor(observation)
         assert isinstance(tensor, th.Tensor)
-        memory = None if state is None else th.as_tensor(np.concatenate(state), device=self.device)
+        lstm_states = None if state is None else th.as_tensor(np.concatenate(state), device=self.device)
         starts = None if episode_start is None else th.as_tensor(np.array(episode_start), device=self.device)
-        statistics, memory = self.step(tensor, memory, starts)
+        statistics, lstm_states = self.step(tensor, lstm_states, starts)
         if action_masks is not None:
             allowed = th.as_tensor(np.asarray(action_masks, dtype=bool), device=self.device)
             statistics = forbid(statistics, allowed.reshape(statistics.shape))
@@ -366,12 +369,11 @@ class ACERPolicy(DistributionPolicy):
                 actions = self.unscale_action(actions)
             else:
                 actions = actions.clip(self.action_space.low, self.action_space.high)
-        after = state if memory is None else tuple(part.cpu().numpy() for part in memory.chunk(2))
+        after = state if lstm_states is None else tuple(part.cpu().numpy() for part in lstm_states.chunk(2))
         return (actions if several else actions.squeeze(axis=0)), after
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        names = ("learn_std", "advantage_hidden", "lstm_hidden_size")
-        own = {name: getattr(self, name) for name in names}
+        own = {name: getattr(self, name) for name in ("learn_std", "advantage_hidden", "lstm_hidden_size")}
         return {**super()._get_constructor_parameters(), **own}
 
 

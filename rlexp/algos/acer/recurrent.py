@@ -1,8 +1,8 @@
-"""ACER's policies with a memory: one LSTM between the features and the layers of actor and critic.
+"""Recurrent policies of ACER: one LSTM between the features and the layers of actor and critic.
 
-Segments bring what was remembered before their first step (of the policy as it was then); from there the present
-policy runs along, forgetting everything where an episode begins. The average actor has an LSTM of its own and starts
-from the same memory.
+Segments store the recurrent state of the behaviour policy before their first step. From there the current policy is
+unrolled, its state reset where an episode begins. The average actor has an LSTM of its own and starts from the same
+state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rlexp.networks.unroll import join, split, unroll
 
 
 class ACERLstmPolicy(ACERPolicy):
-    """:class:`ACERPolicy` that remembers. What takes observations alone takes them as the first of an episode."""
+    """Recurrent :class:`ACERPolicy`. Methods that take observations alone treat them as the first of an episode."""
 
     lstm: nn.LSTM
 
@@ -34,11 +34,13 @@ class ACERLstmPolicy(ACERPolicy):
         **kwargs: Any,
     ) -> None:
         if not kwargs.get("share_features_extractor", True):
-            raise UsageError("share_features_extractor: false given, recurrent policies of ACER share it")
+            raise UsageError(
+                "share_features_extractor: false given, recurrent policies of ACER share the extractor"
+            )
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
     @property
-    def memory_shape(self) -> tuple[int, int]:
+    def lstm_state_shape(self) -> tuple[int, int]:
         """``(2, hidden)``: hidden and cell state of one layer."""
         return 2, self.lstm_hidden_size
 
@@ -51,23 +53,23 @@ class ACERLstmPolicy(ACERPolicy):
     def _own_actor(self) -> Actor:
         return Actor(self.features_extractor, self.mlp_extractor.policy_net, self.action_net, self.lstm)
 
-    def _remember(
-        self, observations: th.Tensor, memory: th.Tensor | None, starts: th.Tensor | None
+    def _encode(
+        self, observations: th.Tensor, lstm_states: th.Tensor | None, starts: th.Tensor | None
     ) -> tuple[th.Tensor, th.Tensor]:
-        """Return the LSTM's output, ``(N, hidden)``, and the memory after it; see :meth:`step`."""
+        """Return the LSTM's output, ``(N, hidden)``, and the state after it; see :meth:`step`."""
         features = self._features(observations, self.features_extractor)
-        if memory is None:
-            memory = features.new_zeros(self.memory_shape[0], len(features), self.lstm_hidden_size)
+        if lstm_states is None:
+            lstm_states = features.new_zeros(self.lstm_state_shape[0], len(features), self.lstm_hidden_size)
         if starts is not None:
-            memory = memory * (~starts.bool()).to(memory.dtype).view(1, -1, 1)
-        output, state = self.lstm(features.unsqueeze(0), split(memory))
+            lstm_states = lstm_states * (~starts.bool()).to(lstm_states.dtype).view(1, -1, 1)
+        output, state = self.lstm(features.unsqueeze(0), split(lstm_states))
         return output.squeeze(0), join(state)
 
     def step(
-        self, observations: th.Tensor, memory: th.Tensor | None = None, starts: th.Tensor | None = None
+        self, observations: th.Tensor, lstm_states: th.Tensor | None = None, starts: th.Tensor | None = None
     ) -> tuple[th.Tensor, th.Tensor | None]:
-        """Return logits or means, and the memory after the step."""
-        hidden, after = self._remember(observations, memory, starts)
+        """Return logits or means, and the recurrent state after the step."""
+        hidden, after = self._encode(observations, lstm_states, starts)
         return self.action_net(self.mlp_extractor.forward_actor(hidden)), after
 
     def actor(self, observations: th.Tensor) -> th.Tensor:
@@ -80,7 +82,7 @@ class ACERLstmPolicy(ACERPolicy):
 
     def actor_and_critic_latent(self, observations: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
         """Return :meth:`actor` and :meth:`critic_latent`."""
-        return self._heads(self._remember(observations, None, None)[0])
+        return self._heads(self._encode(observations, None, None)[0])
 
     def average_actor(self, observations: th.Tensor) -> th.Tensor:
         """Return what :meth:`actor` returns, of the average policy."""
@@ -89,32 +91,32 @@ class ACERLstmPolicy(ACERPolicy):
         output: th.Tensor = self.average(self.average.memory(features.unsqueeze(0))[0].squeeze(0))
         return output
 
-    def along(self, segments: Segments) -> tuple[th.Tensor, th.Tensor]:
+    def evaluate_sequence(self, segments: Segments) -> tuple[th.Tensor, th.Tensor]:
         """Return statistics and the critic's last hidden layer in every state of :meth:`Segments.states`."""
         features = self._features(segments.states(), self.features_extractor)
-        inside = features[: len(features) - len(segments.limit_observations)]
-        outputs, at_limits = unroll(
+        inside = features[: len(features) - len(segments.truncation_observations)]
+        outputs, at_truncations = unroll(
             self.lstm,
             inside.view(*segments.observations.shape[:2], -1),
-            _memory(segments),
+            _lstm_states(segments),
             segments.starts(),
-            segments.limit_places,
+            segments.truncations,
             features[len(inside) :],
         )
-        statistics, latent = self._heads(th.cat([outputs.flatten(0, 1), at_limits]))
+        statistics, latent = self._heads(th.cat([outputs.flatten(0, 1), at_truncations]))
         return forbid(statistics, segments.allowed()), latent
 
-    def average_along(self, segments: Segments) -> th.Tensor:
-        """Return the average policy's statistics in the states that were acted in, ``(T * B, ...)``."""
+    def evaluate_average(self, segments: Segments) -> th.Tensor:
+        """Return the average policy's statistics in the first ``T * B`` of these states."""
         assert self.average.memory is not None
-        acted = segments.observations[:-1]
-        features = self._features(acted.flatten(0, 1), self.average.features)
+        acted_in = segments.observations[:-1]
+        features = self._features(acted_in.flatten(0, 1), self.average.features)
         outputs, _ = unroll(
             self.average.memory,
-            features.view(*acted.shape[:2], -1),
-            _memory(segments),
+            features.view(*acted_in.shape[:2], -1),
+            _lstm_states(segments),
             segments.starts()[:-1],
-            segments.limit_places,
+            segments.truncations,
             features[:0],
         )
         masks = None if segments.masks is None else segments.masks[:-1].flatten(0, 1)
@@ -129,6 +131,6 @@ class ACERCnnLstmPolicy(ACERLstmPolicy, ACERCnnPolicy):
     """:class:`ACERLstmPolicy` for images, with the layers of :class:`ACERCnnPolicy`."""
 
 
-def _memory(segments: Segments) -> th.Tensor:
-    assert segments.memory is not None, "segments of a recurrent policy bring its memory"
-    return segments.memory
+def _lstm_states(segments: Segments) -> th.Tensor:
+    assert segments.lstm_states is not None, "segments of a recurrent policy store its state"
+    return segments.lstm_states

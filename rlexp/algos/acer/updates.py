@@ -1,8 +1,7 @@
 """One gradient of ACER: from segments of trajectories to a loss whose gradient it is.
 
-The policy's part is no loss in the usual sense. The gradient ``z`` with respect to each sample's statistics φ
-is known already, trust region included, so ``-zᵀφ`` with ``z`` held constant is what back-propagation is
-given.
+The policy's part is not a loss in the usual sense. The gradient ``z`` with respect to each sample's statistics φ,
+trust region included, is computed directly; ``-zᵀφ`` with ``z`` held constant then passes it to back-propagation.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from rlexp.losses.retrace import corrected_returns, retrace_coefficients
 Info = dict[str, th.Tensor]
 
 PROBABILITY_FLOOR = 1e-7
-"""Below this an action counts as this probable in gradients, which divide by the probability."""
+"""Lower bound of probabilities in gradients, which divide by them."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,8 @@ def acer_loss(policy: ACERPolicy, segments: Segments, settings: Settings) -> tup
     """Return the scalar to differentiate, and what is worth logging (scalars).
 
     :param policy: its average actor is the centre of the trust region
-    :param segments: fresh or remembered ones
-    :param settings: all switches
+    :param segments: on-policy or replayed ones
+    :param settings: hyper-parameters
     """
     loss = discrete_loss if policy.discrete else continuous_loss
     return loss(policy, segments, settings)
@@ -53,13 +52,13 @@ def acer_loss(policy: ACERPolicy, segments: Segments, settings: Settings) -> tup
 
 def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) -> tuple[th.Tensor, Info]:
     """ACER for discrete actions, all segments at once; see :func:`acer_loss`."""
-    acted = segments.acted
-    logits, latent = policy.along(segments)
+    n_transitions = segments.n_transitions
+    logits, latent = policy.evaluate_sequence(segments)
     action_values: th.Tensor = policy.value_net(latent)
     actions = segments.actions.flatten()
     index = actions.unsqueeze(-1)
-    probabilities = logits[:acted].softmax(dim=-1)
-    taken_values = action_values[:acted].gather(-1, index).squeeze(-1)
+    probabilities = logits[:n_transitions].softmax(dim=-1)
+    taken_values = action_values[:n_transitions].gather(-1, index).squeeze(-1)
     with th.no_grad():
         values = (logits.softmax(dim=-1) * action_values).sum(dim=-1)
         floored = probabilities.clamp(min=PROBABILITY_FLOOR)
@@ -71,8 +70,8 @@ def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) ->
             behaviour,
             actions,
             returns,
-            action_values[:acted],
-            values[:acted],
+            action_values[:n_transitions],
+            values[:n_transitions],
             cap=settings.importance_weight_clip,
             bias_correction=settings.bias_correction,
             ent_coef=settings.ent_coef,
@@ -83,14 +82,14 @@ def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) ->
         info = _weights_info(ratios, settings)
         info["entropy"] = -(floored * floored.log()).sum(dim=-1).mean()
         if settings.trust_region:
-            average = policy.average_along(segments).softmax(dim=-1)
+            average = policy.evaluate_average(segments).softmax(dim=-1)
             make = trust_region.logits_kl_gradient if by_logits else trust_region.categorical_kl_gradient
             gradient, active = trust_region.project(
                 gradient, make(floored, average), settings.trust_region_delta
             )
             info["constraint_active"] = active.float().mean()
             info["kl_to_average"] = distributions.categorical_kl(average, floored).mean()
-    statistics = logits[:acted] if by_logits else probabilities
+    statistics = logits[:n_transitions] if by_logits else probabilities
     policy_loss = -(gradient * statistics).sum(dim=-1).mean()
     value_loss = acer.q_loss(taken_values, returns).mean()
     info["value_loss"] = value_loss.detach()
@@ -99,26 +98,26 @@ def discrete_loss(policy: ACERPolicy, segments: Segments, settings: Settings) ->
 
 def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) -> tuple[th.Tensor, Info]:
     """ACER for continuous actions, all segments at once; see :func:`acer_loss`."""
-    acted = segments.acted
-    means, latent = policy.along(segments)
-    mean, log_std = means[:acted], policy.log_std.expand_as(means[:acted])
+    n_transitions = segments.n_transitions
+    means, latent = policy.evaluate_sequence(segments)
+    mean, log_std = means[:n_transitions], policy.log_std.expand_as(means[:n_transitions])
     actions = segments.actions.flatten(0, 1)
     with th.no_grad():
-        fresh = policy.sample(mean)
+        sampled_actions = policy.sample(mean)
         draws = policy.sample(mean, (settings.dueling_samples,))
         old_mean, old_log_std = segments.behaviour.flatten(0, 1).chunk(2, dim=-1)
-        ratios, fresh_ratios = (
+        ratios, sampled_ratios = (
             th.exp(
                 gaussian_log_prob_log_std(a, mean, log_std)
                 - gaussian_log_prob_log_std(a, old_mean, old_log_std)
             )
-            for a in (actions, fresh)
+            for a in (actions, sampled_actions)
         )
-    values, (taken_values, fresh_values) = policy.dueling_values(
-        latent[:acted], th.stack([actions, fresh]), draws, settings.dueling
+    values, (taken_values, sampled_values) = policy.dueling_values(
+        latent[:n_transitions], th.stack([actions, sampled_actions]), draws, settings.dueling
     )
     with th.no_grad():
-        every_value = th.cat([values, policy.value_net(latent[acted:]).squeeze(-1)])
+        every_value = th.cat([values, policy.value_net(latent[n_transitions:]).squeeze(-1)])
         coefficients = retrace_coefficients(ratios, actions.shape[-1])
         returns = _returns(segments, every_value, taken_values, coefficients, settings)
         corrected = _returns(segments, every_value, taken_values, th.ones_like(ratios), settings)
@@ -128,9 +127,9 @@ def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) 
             actions,
             ratios,
             corrected - values,
-            fresh,
-            fresh_ratios,
-            fresh_values - values,
+            sampled_actions,
+            sampled_ratios,
+            sampled_values - values,
             learn_std=policy.learn_std,
             cap=settings.importance_weight_clip,
             bias_correction=settings.bias_correction,
@@ -138,7 +137,7 @@ def continuous_loss(policy: ACERPolicy, segments: Segments, settings: Settings) 
         )
         info = _weights_info(ratios, settings)
         if settings.trust_region:
-            average = policy.average_along(segments)
+            average = policy.evaluate_average(segments)
             average_log_std = policy.average_log_std.expand_as(average)
             both = (mean, log_std, average, average_log_std)
             kl_gradient = trust_region.gaussian_kl_gradient(*both, policy.learn_std)
@@ -166,7 +165,8 @@ def _returns(
     """Return the targets of all steps, ``(T * B,)``.
 
     :param values: of :meth:`Segments.states`
-    :param taken_values: ``Q(x_t, a_t)``, ``(T * B,)``; likewise ``coefficients``
+    :param taken_values: ``Q(x_t, a_t)``, ``(T * B,)``
+    :param coefficients: of Retrace, ``(T * B,)``
     """
     n_steps, n_segments = shape = segments.rewards.shape
     inside = (n_steps + 1) * n_segments
@@ -174,7 +174,7 @@ def _returns(
     bootstrap = th.zeros_like(segments.rewards)
     bootstrap[-1] = state_values[-1]
     bootstrap.masked_fill_(segments.ends == TERMINATED, 0.0)
-    bootstrap[segments.limit_places[0], segments.limit_places[1]] = values[inside:]
+    bootstrap[segments.truncations[0], segments.truncations[1]] = values[inside:]
     return corrected_returns(
         segments.rewards,
         taken_values.view(shape),

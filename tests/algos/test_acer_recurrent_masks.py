@@ -1,4 +1,4 @@
-"""ACER with a memory, and ACER where actions are ruled out."""
+"""ACER with recurrent policies, and ACER with action masks."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ def everything(model: ACER) -> Segments:
     return model.replay_buffer.get(np.arange(len(model.replay_buffer)), th.device("cpu"))
 
 
-# ------------------------------------------------------------------------------------------------ memory
+# --------------------------------------------------------------------------------------------- recurrent
 
 
 @pytest.mark.parametrize("task", [Chain, Reach])
-def test_running_along_segments_repeats_acting(task: type) -> None:
+def test_unrolling_segments_repeats_acting(task: type) -> None:
     model = make(task, n_envs=3, learning_rate=1e-30, replay_ratio=1, learning_starts=10_000, **LSTM)
     model.learn(300)  # ten segments from each environment, with episodes beginning anywhere inside
     segments = everything(model)
-    assert segments.memory is not None and segments.memory.shape == (2, 30, 8)
-    assert (segments.memory[:, :3] == 0).all() and (segments.memory[:, 3:] != 0).any()
-    statistics, _ = model.policy.along(segments)
-    acted = statistics[: segments.acted]
-    expected = acted.log_softmax(-1) if task is Chain else acted
+    assert segments.lstm_states is not None and segments.lstm_states.shape == (2, 30, 8)
+    assert (segments.lstm_states[:, :3] == 0).all() and (segments.lstm_states[:, 3:] != 0).any()
+    statistics, _ = model.policy.evaluate_sequence(segments)
+    taken = statistics[: segments.n_transitions]
+    expected = taken.log_softmax(-1) if task is Chain else taken
     found = segments.behaviour.flatten(0, 1)[:, : expected.shape[1]]
     th.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
-    th.testing.assert_close(model.policy.average_along(segments), acted, atol=1e-5, rtol=1e-4)
+    th.testing.assert_close(model.policy.evaluate_average(segments), taken, atol=1e-5, rtol=1e-4)
 
 
-def test_states_at_time_limits_remember_their_episode() -> None:
+def test_truncation_observations_continue_their_episode() -> None:
     model = make(Reach, n_envs=2, learning_starts=10_000, **LSTM)
     model.learn(60)
     segments = everything(model)
-    t, b = segments.limit_places[:, 0].tolist()
-    statistics, _ = model.policy.along(segments)
-    memory = segments.memory[:, b : b + 1] if segments.memory is not None else None
+    t, b = segments.truncations[:, 0].tolist()
+    statistics, _ = model.policy.evaluate_sequence(segments)
+    lstm_states = segments.lstm_states[:, b : b + 1] if segments.lstm_states is not None else None
     start = th.zeros(1, dtype=th.bool)
     for step in range(t + 1):
-        _, memory = model.policy.step(segments.observations[step, b : b + 1], memory, start)
+        _, lstm_states = model.policy.step(segments.observations[step, b : b + 1], lstm_states, start)
         start = segments.ends[step, b : b + 1] != 0
-    expected, _ = model.policy.step(segments.limit_observations[:1], memory)
-    first_limit = segments.observations.shape[0] * segments.observations.shape[1]
-    th.testing.assert_close(statistics[first_limit], expected[0])
+    expected, _ = model.policy.step(segments.truncation_observations[:1], lstm_states)
+    first_truncation = segments.observations.shape[0] * segments.observations.shape[1]
+    th.testing.assert_close(statistics[first_truncation], expected[0])
 
 
 @pytest.mark.parametrize(
     ("policy", "least", "most"), [("MlpLstmPolicy", 0.95, 1.0), ("MlpPolicy", 0.0, 0.75)]
 )
-def test_only_a_memory_recalls(policy: str, least: float, most: float) -> None:
+def test_only_a_recurrent_policy_recalls(policy: str, least: float, most: float) -> None:
     model = make(Recall, n_envs=8, policy=policy, batch_size=8, n_steps=6, learning_rate=3e-3)
     model.learn(6000)
     env = make_vec_env(Recall, 40, seed=7)
@@ -77,7 +77,7 @@ def test_only_a_memory_recalls(policy: str, least: float, most: float) -> None:
     assert (state is None) == (policy == "MlpPolicy")
 
 
-def test_pictures_with_a_memory() -> None:
+def test_images_with_a_recurrent_policy() -> None:
     model = make(Grid, n_envs=2, policy="CnnLstmPolicy", n_steps=5, learning_starts=20).learn(60)
     assert model.policy.lstm.input_size == 128 and model.policy.predict_values(
         th.zeros(1, 4, 10, 10)
@@ -95,10 +95,10 @@ def test_forbidden_actions_change_nothing() -> None:
     actions = segments.actions % 2
     behaviour = segments.behaviour[..., :2].log_softmax(-1)
     masks = th.tensor([True, True, False])
-    limit_masks = masks.expand(1, 3)
+    truncation_masks = masks.expand(1, 3)
     padded = th.cat([behaviour, th.full((4, 3, 1), -1e8)], dim=-1)
     with_masks = segments._replace(
-        actions=actions, behaviour=padded, masks=masks.expand(5, 3, 3), limit_masks=limit_masks
+        actions=actions, behaviour=padded, masks=masks.expand(5, 3, 3), truncation_masks=truncation_masks
     )
     three.policy.zero_grad()
     loss, info = acer_loss(three.policy, with_masks, settings())
@@ -123,13 +123,13 @@ def test_forbidden_actions_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("policy", ["MlpPolicy", "MlpLstmPolicy"])
-def test_masks_are_minded_and_remembered(policy: str) -> None:
+def test_masks_are_respected_and_stored(policy: str) -> None:
     model = make(MaskedChain, n_envs=2, policy=policy, kind=MaskableACER, learning_starts=40)
     model.learn(600)  # the task itself asserts that nothing forbidden is done
     segments = everything(model)
     assert segments.masks is not None
-    places = segments.observations.argmax(-1)
-    assert th.equal(segments.masks[..., 0], places % 2 == 0) and not segments.masks[..., 2].any()
+    indices = segments.observations.argmax(-1)
+    assert th.equal(segments.masks[..., 0], indices % 2 == 0) and not segments.masks[..., 2].any()
     assert (segments.behaviour.exp()[~segments.masks[:-1]] == 0).all()
     observations = np.eye(6, dtype=np.float32)
     for mask in ([True, False, False], [False, False, True]):
@@ -137,17 +137,17 @@ def test_masks_are_minded_and_remembered(policy: str) -> None:
         assert (actions == int(np.argmax(mask))).all()
 
 
-def test_masks_at_time_limits() -> None:
+def test_masks_at_truncations() -> None:
     env = make_vec_env(lambda: EpisodeReplay(MaskedChain()), 2, seed=0)
     model = MaskableACER("MlpPolicy", env, n_steps=10, seed=0, learning_starts=10_000, learning_rate=1e-30)
     model.learn(400)
     segments = everything(model)
-    assert segments.limit_masks is not None and (segments.ends == TRUNCATED).any()
-    places = segments.limit_observations.argmax(-1)
-    assert th.equal(segments.limit_masks[:, 0], places % 2 == 0), (
+    assert segments.truncation_masks is not None and (segments.ends == TRUNCATED).any()
+    indices = segments.truncation_observations.argmax(-1)
+    assert th.equal(segments.truncation_masks[:, 0], indices % 2 == 0), (
         "of the state that ended, not of the next one"
     )
-    assert len(set(places.tolist())) > 1
+    assert len(set(indices.tolist())) > 1
 
 
 def test_learns_with_masks() -> None:
@@ -176,6 +176,6 @@ def test_the_dialogue_task_from_the_command_line(rlexp: Any, tmp_path: Path) -> 
     assert list(tmp_path.glob("outputs/runs/restaurant/acer/*/seed=0/model.zip"))
 
 
-def test_the_memory_needs_shared_features() -> None:
+def test_recurrent_policies_need_shared_features() -> None:
     with pytest.raises(UsageError, match="share"):
         make(Chain, policy="MlpLstmPolicy", policy_kwargs={"share_features_extractor": False})
