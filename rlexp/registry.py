@@ -1,4 +1,4 @@
-"""Names to classes: which algorithms and environments there are, and which fit which.
+"""Names to classes: known algorithms and environments, and which are compatible.
 
 Specs name classes by strings, so that listing them imports neither torch nor gymnasium. They are found through the
 entry-point groups ``rlexp.algos`` and ``rlexp.envs``: a point names an :class:`AlgoSpec` or :class:`EnvSpec`, or a
@@ -25,20 +25,19 @@ OBSERVATION_KINDS = ("vector", "image", "dict")
 
 @dataclass(frozen=True)
 class AlgoSpec:
-    """What the runner must know of an algorithm before it is imported.
+    """What the runner knows about an algorithm before importing it.
 
     :param name: config choice, ``algo=<name>``
     :param target: ``"module:attribute"`` of the Stable-Baselines3 style class
     :param summary: one line for ``rlexp list``
-    :param actions: kinds of action space it can act in
-    :param observations: kinds of observation space it can read
+    :param actions: kinds of action space that it supports
+    :param observations: kinds of observation space that it supports
     :param controller: name of an environment's own reference controller that this choice runs; no training
     :param masked_target: class to use instead where the environment masks actions (``env.masks=true``)
-    :param trains: False for reference policies that are only measured
-    :param distributed: whether actors of its own can act for it elsewhere, ``hardware=ray``
+    :param trains: False for reference policies that are only evaluated
+    :param distributed: whether it can be trained with distributed actors, ``hardware=ray``
     :param config: dataclass of its settings, ``schema/algo/<name>`` for its YAML; None: the YAML names another schema
-    :param unsupported: what of Stable-Baselines3 it rejects in one line: ``"VecNormalize"``, ``"net_arch"`` in
-        ``policy_kwargs``
+    :param unsupported: rejected features of Stable-Baselines3: ``"VecNormalize"``, ``"net_arch"`` in ``policy_kwargs``
     """
 
     name: str
@@ -56,19 +55,20 @@ class AlgoSpec:
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """What the runner must know of an environment before it is built.
+    """What the runner knows about an environment before building it.
 
     :param name: config choice, ``env=<name>``
-    :param target: ``"module:function"``; called with the keys of the ``env`` config but ``name``, returns the task
+    :param target: ``"module:function"``; called with the keys of the ``env`` config but ``name``, returns the
+        environment
     :param summary: one line for ``rlexp list``
-    :param actions: kind of action space; None when only the built task can tell (``env=gym``)
-    :param observations: kind of observation space; None when only the built task can tell
-    :param controllers: reference controllers that the task brings
+    :param actions: kind of action space; None when only the built environment can tell (``env=gym``)
+    :param observations: kind of observation space; None when only the built environment can tell
+    :param controllers: reference controllers that the environment provides
     :param metrics: keys of the last ``info`` of an episode to be averaged in logs and evaluations
     :param episode: what an episode is called in messages ("dialogue", "episode", ...)
     :param tracker: ``"module:class"`` of what records more from the infos than the ``metrics``; see
         :class:`rlexp.runs.callbacks.track.Tracker`. None: nothing does
-    :param encoder: ``"module:class"`` of the features extractor that reads the task's observations; None: the
+    :param encoder: ``"module:class"`` of the features extractor that reads the environment's observations; None: the
         policy's own
     :param gymnasium_id: id under which a built-in environment is registered with gymnasium; None: not registered
     :param config: dataclass of its settings, ``schema/env/<name>`` for its YAML; None: the YAML names another schema
@@ -170,17 +170,19 @@ def load(target: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def misfit(
+def incompatibility(
     algo: AlgoSpec, env: EnvSpec, actions: str | None, observations: str | None, masked: bool = False
 ) -> str | None:
-    """Say in one line why an algorithm cannot learn a task, naming what would fit; None when it can.
+    """Return one line that says why an algorithm cannot be trained on an environment; None if it can.
 
-    :param actions: the task's kind of action space, None when not known yet
-    :param observations: the task's kind of observation space, None when not known yet
-    :param masked: whether the task masks actions from turn to turn
+    :param algo: the algorithm
+    :param env: the environment
+    :param actions: the environment's kind of action space, None if not known yet
+    :param observations: the environment's kind of observation space, None if not known yet
+    :param masked: whether the environment masks actions
     """
-    fits = fitting(actions, observations, env, masked)
-    if algo in fits:
+    compatible = compatible_algos(actions, observations, env, masked)
+    if algo in compatible:
         return None
     if algo.controller is not None and algo.controller not in env.controllers:
         found, needs = "no controller of its own of that name", f"'{algo.controller}'"
@@ -191,15 +193,21 @@ def misfit(
     else:
         found, needs = "action masks (env.masks=true)", "env.masks=false"
     return (
-        f"algo={algo.name} does not fit env={env.name}: the task has {found}, {algo.name} needs {needs}; "
-        f"algorithms that fit: {', '.join(spec.name for spec in fits) or 'none'}"
+        f"algo={algo.name} is not compatible with env={env.name}: the environment has {found}, {algo.name} needs "
+        f"{needs}; compatible algorithms: {', '.join(spec.name for spec in compatible) or 'none'}"
     )
 
 
-def fitting(
+def compatible_algos(
     actions: str | None, observations: str | None, env: EnvSpec, masked: bool = False
 ) -> list[AlgoSpec]:
-    """Return the algorithms that fit a task."""
+    """Return the algorithms that are compatible with an environment.
+
+    :param actions: the environment's kind of action space, None if not known yet
+    :param observations: the environment's kind of observation space, None if not known yet
+    :param env: the environment
+    :param masked: whether the environment masks actions
+    """
     return [
         spec
         for spec in algos().values()

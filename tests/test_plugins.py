@@ -28,5 +28,5 @@ def test_trained(rlexp, tmp_path: Path) -> None:
 def test_checked_like_our_own(rlexp, tmp_path: Path) -> None:
     misspelt = rlexp(*_ARGUMENTS, "algo.patiens=2", env=_PLUGIN)
     assert misspelt.returncode == 2 and "did you mean 'algo.patience'?" in misspelt.stderr
-    misfit = rlexp(*_ARGUMENTS, "algo=sac", env=_PLUGIN)
-    assert misfit.returncode == 2 and "slow_ppo" in misfit.stderr
+    incompatibility = rlexp(*_ARGUMENTS, "algo=sac", env=_PLUGIN)
+    assert incompatibility.returncode == 2 and "slow_ppo" in incompatibility.stderr

@@ -1,4 +1,4 @@
-"""Which algorithm fits which task."""
+"""Which algorithms are compatible with which environments."""
 
 from __future__ import annotations
 
@@ -17,20 +17,26 @@ def test_every_built_in_target_exists() -> None:
         assert callable(registry.load(env.target))
 
 
-def test_misfits_name_what_fits() -> None:
+def test_incompatibilities_name_compatible_algorithms() -> None:
     restaurant = registry.env("restaurant")
-    line = registry.misfit(registry.algo("sac"), restaurant, "discrete", "vector")
+    line = registry.incompatibility(registry.algo("sac"), restaurant, "discrete", "vector")
     assert (
         line is not None
-        and "sac does not fit" in line
+        and "sac is not compatible" in line
         and "lcpo" in line
-        and "sac," not in line.split("fit:")[1]
+        and "sac," not in line.split("algorithms:")[1]
     )
-    assert registry.misfit(registry.algo("lcpo"), registry.env("gym"), "discrete", "image") is not None
-    assert registry.misfit(registry.algo("lcpo"), restaurant, "discrete", "vector") is None
-    assert registry.misfit(registry.algo("lcpo"), restaurant, "discrete", "vector", masked=True) is None
     assert (
-        registry.misfit(registry.algo("recurrent_ppo"), restaurant, "discrete", "vector", masked=True)
+        registry.incompatibility(registry.algo("lcpo"), registry.env("gym"), "discrete", "image") is not None
+    )
+    assert registry.incompatibility(registry.algo("lcpo"), restaurant, "discrete", "vector") is None
+    assert (
+        registry.incompatibility(registry.algo("lcpo"), restaurant, "discrete", "vector", masked=True) is None
+    )
+    assert (
+        registry.incompatibility(
+            registry.algo("recurrent_ppo"), restaurant, "discrete", "vector", masked=True
+        )
         is not None
     )
 

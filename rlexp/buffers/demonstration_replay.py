@@ -26,12 +26,12 @@ class OneStep(NamedTuple):
     next_observations: Tensors  # (n, ...)
 
 
-class DemonstratedSamples(NamedTuple):
+class DemonstrationSamples(NamedTuple):
     """A batch with n-step and one-step targets, and which of it are demonstrations."""
 
     many: NStepSamples
     one: OneStep
-    demonstrated: th.Tensor  # (n, 1): 1 for demonstrations
+    is_demonstration: th.Tensor  # (n, 1): 1 for demonstrations
 
 
 class DemonstrationReplay(PrioritizedReplayBuffer):
@@ -113,7 +113,7 @@ class DemonstrationReplay(PrioritizedReplayBuffer):
         )
         return self.demonstration_buffer
 
-    def sample_demonstrated(self, batch_size: int, env: VecNormalize | None = None) -> DemonstratedSamples:
+    def sample_mixed(self, batch_size: int, env: VecNormalize | None = None) -> DemonstrationSamples:
         """Sample transitions of both kinds, with replacement; the agent's come first.
 
         :param batch_size: how many
@@ -121,18 +121,21 @@ class DemonstrationReplay(PrioritizedReplayBuffer):
         """
         demonstrations = self.load_demonstrations()
         indices, weights = self._draw(batch_size)
-        demonstrated = indices >= self.capacity
-        parts: list[DemonstratedSamples] = []
-        self.agent_draws += int((~demonstrated).sum())
-        self.demonstration_draws += int(demonstrated.sum())
-        for store, chosen, first in ((self, ~demonstrated, 0), (demonstrations, demonstrated, self.capacity)):
+        is_demonstration = indices >= self.capacity
+        parts: list[DemonstrationSamples] = []
+        self.agent_draws += int((~is_demonstration).sum())
+        self.demonstration_draws += int(is_demonstration.sum())
+        for store, chosen, first in (
+            (self, ~is_demonstration, 0),
+            (demonstrations, is_demonstration, self.capacity),
+        ):
             if not chosen.any():
                 continue
             local = indices[chosen] - first
             many = NStepReplay._gather(store, local, weights[chosen], env)
             marks = self._tensor(np.full((len(local), 1), first > 0, np.float32))
             one = _one_step(store, local, env)
-            parts.append(DemonstratedSamples(many._replace(indices=indices[chosen]), one, marks))
+            parts.append(DemonstrationSamples(many._replace(indices=indices[chosen]), one, marks))
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def update_priorities(self, indices: Indices, td_errors: Array | th.Tensor) -> None:
@@ -192,7 +195,7 @@ def _one_step(store: NStepReplay, indices: npt.NDArray[np.int64], env: VecNormal
     )
 
 
-def _joined(parts: list[DemonstratedSamples]) -> DemonstratedSamples:
+def _joined(parts: list[DemonstrationSamples]) -> DemonstrationSamples:
     def join(values: list[Any]) -> Any:
         first = values[0]
         if first is None:
@@ -201,8 +204,8 @@ def _joined(parts: list[DemonstratedSamples]) -> DemonstratedSamples:
             return {key: join([value[key] for value in values]) for key in first}
         return np.concatenate(values) if isinstance(first, np.ndarray) else th.cat(values)
 
-    return DemonstratedSamples(
+    return DemonstrationSamples(
         NStepSamples(*(join(list(values)) for values in zip(*(part.many for part in parts), strict=True))),
         OneStep(*(join(list(values)) for values in zip(*(part.one for part in parts), strict=True))),
-        join([part.demonstrated for part in parts]),
+        join([part.is_demonstration for part in parts]),
     )

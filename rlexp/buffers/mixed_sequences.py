@@ -30,7 +30,7 @@ class SequenceSample(NamedTuple):
     """``(B, state_size)``."""
     weights: th.Tensor
     """Importance weights, ``(B,)``."""
-    demonstrated: th.Tensor
+    is_demonstration: th.Tensor
     """``(B,)``: 1 for demonstrations."""
 
 
@@ -83,21 +83,21 @@ class MixedSequences:
         demonstration_ratio = self.demonstration_ratio if demonstration_ratio is None else demonstration_ratio
         if self.demonstrations is not None and len(self.agent) == 0:
             demonstration_ratio = 1.0
-        demonstrated = (
+        n_demonstrations = (
             int((np.random.random_sample(batch_size) < demonstration_ratio).sum())
             if demonstration_ratio > 0
             else 0
         )
-        agent_keys, weights = self.agent.draw(batch_size - demonstrated)
+        agent_keys, weights = self.agent.draw(batch_size - n_demonstrations)
         parts = [self.agent.take(agent_keys)] if len(agent_keys) else []
         demonstration_keys = np.zeros(0, np.int64)
-        if demonstrated:
+        if n_demonstrations:
             assert self.demonstrations is not None
-            demonstration_keys, others = self.demonstrations.draw(demonstrated)
+            demonstration_keys, others = self.demonstrations.draw(n_demonstrations)
             parts.append(self.demonstrations.take(demonstration_keys))
             weights = np.concatenate([weights, others])
         self.agent_draws += len(agent_keys)
-        self.demonstration_draws += demonstrated
+        self.demonstration_draws += n_demonstrations
         is_demonstration = np.arange(batch_size) >= len(agent_keys)
         sample = tensors(join(parts), weights, is_demonstration, self.agent.layout.burn_in, self.device)
         return MixedSample(sample, agent_keys, demonstration_keys)
@@ -134,13 +134,13 @@ class MixedSequences:
 
 
 def tensors(
-    sequences: Sequences, weights: Array, demonstrated: Array, burn_in: int, device: th.device
+    sequences: Sequences, weights: Array, is_demonstration: Array, burn_in: int, device: th.device
 ) -> SequenceSample:
     """Return sequences as a batch of tensors.
 
     :param sequences: n of them
     :param weights: importance weights, ``(n,)``
-    :param demonstrated: bool, ``(n,)``
+    :param is_demonstration: bool, ``(n,)``
     :param burn_in: time steps before those to learn from
     :param device: where the tensors go
     """
@@ -164,5 +164,5 @@ def tensors(
         tensor(sequences.has_burn_in),
         tensor(sequences.states),
         tensor(weights.astype(np.float32)),
-        tensor(demonstrated.astype(np.float32)),
+        tensor(is_demonstration.astype(np.float32)),
     )

@@ -66,24 +66,28 @@ def _table(kind: str, output_dir: Path) -> Table:
 
 def _algos() -> Table:
     table = Table(
-        "algo=", "actions", "observations", "fits", "what", title="algos", title_justify="left", box=None
+        "algo=", "actions", "observations", "envs", "what", title="algos", title_justify="left", box=None
     )
-    tasks = registry.envs().values()
+    envs = registry.envs().values()
     for spec in registry.algos().values():
-        fits = [env.name for env in tasks if spec in registry.fitting(env.actions, env.observations, env)]
+        compatible = [
+            env.name for env in envs if spec in registry.compatible_algos(env.actions, env.observations, env)
+        ]
         table.add_row(
-            spec.name, "/".join(spec.actions), "/".join(spec.observations), " ".join(fits), spec.summary
+            spec.name, "/".join(spec.actions), "/".join(spec.observations), " ".join(compatible), spec.summary
         )
     return table
 
 
 def _envs() -> Table:
     table = Table(
-        "env=", "actions", "observations", "fits", "what", title="envs", title_justify="left", box=None
+        "env=", "actions", "observations", "algos", "what", title="envs", title_justify="left", box=None
     )
     for env in registry.envs().values():
-        fits = [spec.name for spec in registry.fitting(env.actions, env.observations, env)]
-        table.add_row(env.name, env.actions or "any", env.observations or "any", " ".join(fits), env.summary)
+        compatible = [spec.name for spec in registry.compatible_algos(env.actions, env.observations, env)]
+        table.add_row(
+            env.name, env.actions or "any", env.observations or "any", " ".join(compatible), env.summary
+        )
     return table
 
 

@@ -50,7 +50,9 @@ def checked(cfg: DictConfig) -> DictConfig:
     check_interpolations(cfg)
     check(cfg)
     algo, env = registry.algo(cfg.algo.name), registry.env(cfg.env.name)
-    problem = registry.misfit(algo, env, env.actions, env.observations, bool(cfg.env.get("masks", False)))
+    problem = registry.incompatibility(
+        algo, env, env.actions, env.observations, bool(cfg.env.get("masks", False))
+    )
     if problem:
         raise UsageError(problem)
     return cfg

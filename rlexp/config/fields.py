@@ -57,7 +57,7 @@ def layers(per_network: bool = False, policy: bool = False) -> Any:
     return _field(policy, layers="networks" if per_network else "one")
 
 
-def given(policy: bool = False, formerly: str | None = None) -> Any:
+def required(policy: bool = False, formerly: str | None = None) -> Any:
     """A mandatory field without further limits."""
     return _field(policy, formerly)
 

@@ -13,7 +13,7 @@ from rlexp.errors import UsageError
 _TARGETS = ("hydra.", "hydra_plugins.")
 _FIXED = {
     "algo.name": "choose an algorithm with algo=...",
-    "env.name": "choose a task with env=...",
+    "env.name": "choose an environment with env=...",
     "hydra.run.dir": "the run folder follows from the config; output_dir=... says below which folder",
     "hydra.sweep.subdir": "the run folders follow from their configs; output_dir=... says below which folder",
     "hydra.output_subdir": "the run folder holds the config already, as config.yaml",

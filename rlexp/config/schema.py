@@ -8,9 +8,9 @@ from typing import Any, Optional
 from omegaconf import MISSING
 
 from rlexp import registry
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 
@@ -18,13 +18,13 @@ from rlexp.config.fields import choice, given, number
 class RayConfig:
     """Actors, replay shards and learner as processes on Ray; see :mod:`rlexp.distributed`."""
 
-    address: Optional[str] = given()
+    address: Optional[str] = required()
     actors: int = number(at_least=1, at_most=10_000)
     replay_shards: int = number(at_least=1, at_most=10_000)
     prefetch: int = number(at_least=1)
     weights_every: int = number(at_least=1)
     update_ratio: str = choice("serial", "free")
-    per_actor_epsilon: bool = given()
+    per_actor_epsilon: bool = required()
     send_every: int = number(at_least=1)
     object_store_mb: int = number(at_least=80)
 
@@ -45,9 +45,9 @@ class LoggerConfig:
     """Where metrics go beside the JSONL files, which are always written."""
 
     wandb: str = choice("offline", "online", "disabled")
-    project: str = given()
-    entity: Optional[str] = given()
-    tensorboard: bool = given()
+    project: str = required()
+    entity: Optional[str] = required()
+    tensorboard: bool = required()
     metadata: bool = False  # not in the configs of older runs
 
 
@@ -59,7 +59,7 @@ class EvaluationConfig:
     every_timesteps: Optional[int] = number(at_least=1)
     episodes: int = number(at_least=0, at_most=1_000_000)
     n_envs: int = number(at_least=1, at_most=10_000)
-    deterministic: bool = given()
+    deterministic: bool = required()
     seed: Optional[int] = number(at_least=0)
 
 
@@ -79,10 +79,10 @@ class Config:
     seed: int = number(at_least=0, at_most=2**32 - 1)
     total_timesteps: Optional[int] = number(at_least=1)
     total_episodes: Optional[int] = number(at_least=1)
-    output_dir: str = given()
-    name: Optional[str] = given()
+    output_dir: str = required()
+    name: Optional[str] = required()
     tags: list[str] = field(default_factory=list)
-    force: bool = given()
+    force: bool = required()
     algo: Any = MISSING
     env: Any = MISSING
     hardware: HardwareConfig = field(default_factory=HardwareConfig)

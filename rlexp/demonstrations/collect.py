@@ -1,4 +1,4 @@
-"""Recording whole episodes of somebody who can: of a task's own controller, or of any trained algorithm."""
+"""Collecting complete episodes of an expert: an environment's own controller, or a trained algorithm."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def episode_seeds(seed: int, episodes: int) -> list[int]:
 
 
 def by_controller(name: str) -> Choose:
-    """Let the task's own controller choose."""
+    """Let the environment's own controller choose."""
 
     def choose(
         envs: list[Env],
@@ -54,14 +54,14 @@ def record(
 ) -> tuple[list[Episode], list[dict[str, Any]]]:
     """Play one episode for every seed, several side by side.
 
-    :param envs: copies of the task
+    :param envs: the environments
     :param choose: the expert
     :param seeds: of the episodes
     :param seed: of sampled actions
     :param progress: told episodes and steps done
     :param model: whose own generators are seeded, too, and put back; None: the expert has none
     :return: the episodes in the order of their seeds, and the last ``info`` of each
-    :raises UsageError: when what the expert does is not in the task's action space
+    :raises UsageError: when what the expert does is not in the environment's action space
     """
     with isolated_random_state(seed, model):
         return _play(envs[: len(seeds)], choose, seeds, progress)
@@ -108,7 +108,9 @@ def _as_element(action: Any, space: spaces.Space[Any]) -> Any:
     if isinstance(action, int) and not isinstance(action, bool):
         action = np.int64(action)
     if not space.contains(action):
-        raise UsageError(f"expert: it does {action!r}, which is not in the task's action space {space}")
+        raise UsageError(
+            f"expert: it does {action!r}, which is not in the environment's action space {space}"
+        )
     return action
 
 

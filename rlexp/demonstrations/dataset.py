@@ -11,7 +11,7 @@ behind the one before:
                        dictionary one member ``observations.<key>`` for every key
 ``actions``            ``(n_actions, ...)``
 ``rewards``            ``(n_actions,)`` float32
-``terminated``         ``(n_episodes,)`` bool: the task ended the episode
+``terminated``         ``(n_episodes,)`` bool: the environment ended the episode
 ``truncated``          ``(n_episodes,)`` bool: a time limit ended it; the last observation may be bootstrapped from
 =====================  ============================================================================================
 
@@ -64,7 +64,7 @@ class Episode:
     :param observations: ``(T + 1, ...)``, the last one included, or a dictionary of such arrays
     :param actions: ``(T, ...)``
     :param rewards: ``(T,)`` float32
-    :param terminated: the task ended it
+    :param terminated: the environment ended it
     :param truncated: a time limit ended it
     """
 
@@ -83,7 +83,7 @@ class Demonstrations:
     """Episodes, and what must be known of them.
 
     :param episodes: whole ones
-    :param observation_space: of the task they were recorded in
+    :param observation_space: of the environment they were recorded in
     :param action_space: likewise
     :param provenance: JSON values; ``rlexp demos`` writes ``task``, ``env`` (its config), ``expert``, ``seed``,
         ``episode_seeds``, ``return_mean``, ``success_rate``, ``versions`` and more
@@ -107,7 +107,7 @@ class Demonstrations:
     def require(
         self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], source: Any
     ) -> None:
-        """Refuse to be used in a task with other spaces.
+        """Check that the spaces are those of an environment.
 
         :param source: the file, for the message
         :raises UsageError: naming both spaces
@@ -118,7 +118,7 @@ class Demonstrations:
         ):
             if ours != theirs:
                 raise UsageError(
-                    f"{source}: its {what} are {describe_space(ours)}, the task's {describe_space(theirs)}"
+                    f"{source}: its {what} are {describe_space(ours)}, the environment's {describe_space(theirs)}"
                 )
 
 
@@ -132,7 +132,7 @@ def write(path: str | os.PathLike[str], demonstrations: Demonstrations) -> None:
     """
     path = Path(path)
     for number, episode in enumerate(demonstrations.episodes):
-        problem = _misfit(episode, demonstrations.observation_space, demonstrations.action_space)
+        problem = _mismatch(episode, demonstrations.observation_space, demonstrations.action_space)
         if problem:
             raise ValueError(f"episode {number}: {problem}")
     arrays = _to_arrays(demonstrations)
@@ -170,7 +170,7 @@ def read(path: str | os.PathLike[str]) -> Demonstrations:
         observation_space = space_from_json(header["observation_space"])
         action_space = space_from_json(header["action_space"])
         episodes = _from_arrays(arrays, observation_space)
-        problems = [_misfit(episode, observation_space, action_space) for episode in episodes]
+        problems = [_mismatch(episode, observation_space, action_space) for episode in episodes]
         provenance = dict(header["provenance"])
     except _DAMAGE as error:
         raise UsageError(
@@ -313,10 +313,10 @@ def _part(observations: Observations, key: str | None) -> Array:
     return observations[key]
 
 
-def _misfit(
+def _mismatch(
     episode: Episode, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]
 ) -> str | None:
-    """Say why an episode is no whole episode of a task with these spaces; None when it is one."""
+    """Return why an episode is not a complete episode of an environment with these spaces; None if it is."""
     length = len(episode.actions)
     if length == 0:
         return "there are no actions"

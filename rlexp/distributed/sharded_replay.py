@@ -257,14 +257,14 @@ class ShardedReplay:
                     * min(1.0, self.agent.min_priority_mass() / batch.stats.min_priority_mass) ** self._beta
                 )
         demonstration_keys = np.zeros(0, np.int64)
-        demonstrated = batch_size - len(agent_keys)
-        if demonstrated:
+        n_demonstrations = batch_size - len(agent_keys)
+        if n_demonstrations:
             assert self.demonstrations is not None
-            demonstration_keys, others = self.demonstrations.draw(demonstrated)
+            demonstration_keys, others = self.demonstrations.draw(n_demonstrations)
             parts.append(self.demonstrations.take(demonstration_keys))
             weights = np.concatenate([weights, others])
         self.agent_draws += len(agent_keys)
-        self.demonstration_draws += demonstrated
+        self.demonstration_draws += n_demonstrations
         is_demonstration = np.arange(batch_size) >= len(agent_keys)
         burn_in, device = self._local.agent.layout.burn_in, self._local.device
         sample = tensors(join(parts), weights, is_demonstration, burn_in, device)

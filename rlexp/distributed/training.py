@@ -74,7 +74,7 @@ class Training:
             type(model.policy),
             model.policy._get_constructor_parameters(),
             model.learner.settings,
-            model.window,
+            model.sequence_layout,
             model.initial_priorities == "computed",
             process_seed(model.seed, _ACTORS, number, generation),
         )
@@ -85,8 +85,8 @@ class Training:
         return self._engine.start(
             ReplayShard,
             process_seed(model.seed, _SHARDS, number, generation),
-            max(1, model.buffer_size // model.window.period // self.options.replay_shards),
-            model.window,
+            max(1, model.buffer_size // model.sequence_layout.period // self.options.replay_shards),
+            model.sequence_layout,
             model.observation_space,
             int(model.action_space.n),  # type: ignore[attr-defined]
             model.policy.state_size,
@@ -132,7 +132,7 @@ class Training:
                 f"{model.learning_starts:,} new steps"
             )
         local = model.replay_buffer
-        steps_per_request = model.n_envs * model.window.period
+        steps_per_request = model.n_envs * model.sequence_layout.period
         self.shards = ShardPool(self._engine, self._start_shard, options.replay_shards, self._notify)
         self.actor_pool = ActorPool(
             self._engine,
@@ -146,7 +146,7 @@ class Training:
         self.limiter = UpdateRatioLimiter(
             self._serial_ratio() if options.update_ratio == "serial" else None,
             model.num_timesteps + model.learning_starts,
-            self._n_envs * model.window.length * options.send_every,
+            self._n_envs * model.sequence_layout.length * options.send_every,
         )
         self.limiter.reset(self.limiter.learning_starts, model._n_updates)
         model.replay_buffer = self.replay  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Behaviour cloning: the demonstrated action should be the most likely one."""
+"""Behaviour cloning: the expert's action should be the most likely one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def cloning_loss(logits: th.Tensor, actions: th.Tensor, valid: th.Tensor) -> th.
     """Mean of ``-log π(a_E | s)`` over the valid steps (Pomerleau 1989).
 
     :param logits: ``(T, B, n_actions)``
-    :param actions: the demonstrated ones, int64, ``(T, B)``; any value in padding
+    :param actions: of the expert, int64, ``(T, B)``; any value in padding
     :param valid: 1 for valid steps, 0 for padding, ``(T, B)``
     """
     terms = F.cross_entropy(logits.flatten(0, 1), actions.flatten(), reduction="none")
@@ -18,10 +18,10 @@ def cloning_loss(logits: th.Tensor, actions: th.Tensor, valid: th.Tensor) -> th.
 
 
 def agreement(logits: th.Tensor, actions: th.Tensor, valid: th.Tensor) -> th.Tensor:
-    """Fraction of the valid steps at which the most likely action is the demonstrated one.
+    """Fraction of the valid steps at which the most likely action is the expert's.
 
     :param logits: ``(T, B, n_actions)``
-    :param actions: the demonstrated ones, int64, ``(T, B)``; any value in padding
+    :param actions: of the expert, int64, ``(T, B)``; any value in padding
     :param valid: 1 for valid steps, 0 for padding, ``(T, B)``
     """
     return ((logits.argmax(-1) == actions) * valid).sum() / valid.sum().clamp(min=1.0)

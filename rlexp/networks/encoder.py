@@ -1,4 +1,4 @@
-"""Which features extractor fits which observations."""
+"""Which features extractor reads which observations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_minigrid_space(space: spaces.Space[Any]) -> bool:
 
 
 def extractor_for(space: spaces.Space[Any]) -> type[BaseFeaturesExtractor]:
-    """Return the features extractor that fits some observations.
+    """Return the features extractor for some observations.
 
     Vectors are used as they are, images go through the convolutions of :class:`ConvTorso`, MiniGrid's views through
     :class:`MiniGridExtractor`, other Dict observations through Stable-Baselines3's extractor.

@@ -18,7 +18,7 @@ PICTURE = "learning_curve"
 
 @dataclass(frozen=True)
 class Curve:
-    """What of a run is drawn: success over episodes where the task has it, return over steps otherwise."""
+    """What of a run is drawn: success over episodes where the environment has it, return over steps otherwise."""
 
     x: list[float]
     y: list[float]

@@ -29,7 +29,7 @@ class Evaluator:
     :param seed: of the episodes and of sampled actions; the same in every evaluation
     :param deterministic: True: most probable action; False: sampled
     :param metrics: keys of an episode's last ``info`` to be averaged
-    :param masked: whether the task masks actions and the policy reads the masks
+    :param masked: whether the environment masks actions and the policy reads the masks
     :param max_episode_steps: an episode that has not ended by then never will: an error, not a result
     :param summarize: gives further entries of a row from the infos of every episode, empty ones left out
     """

@@ -1,4 +1,4 @@
-"""One run from start to finish: task and algorithm meet here, and nowhere else."""
+"""One run from start to finish: environment and algorithm meet here, and nowhere else."""
 
 from __future__ import annotations
 

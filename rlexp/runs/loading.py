@@ -60,7 +60,7 @@ def as_configured(folder: Path) -> Iterator[None]:
 
 
 def load_trained(cfg: DictConfig, folder: Path) -> Any:
-    """Return a run's algorithm with the weights with which it ended; its training tasks are closed.
+    """Return a run's algorithm with the weights with which it ended; its training environments are closed.
 
     :raises UsageError: when it has not ended
     """

@@ -125,9 +125,9 @@ def check_writable(folder: Path, key: str = "output_dir") -> None:
 
 
 def check_task(cfg: DictConfig) -> None:
-    """Build the task once: its arguments may be wrong, and its spaces decide which algorithms are compatible.
+    """Build the environment once: its arguments may be wrong, and its spaces decide which algorithms are compatible.
 
-    :raises UsageError: when it cannot be built or does not fit
+    :raises UsageError: when it cannot be built or is not compatible
     """
     from gymnasium import spaces
 
@@ -152,12 +152,14 @@ def check_task(cfg: DictConfig) -> None:
     else:
         observations = type(observation_space).__name__
     algo = registry.algo(cfg.algo.name)
-    problem = registry.misfit(algo, spec, actions, observations, bool(cfg.env.get("masks", False)))
+    problem = registry.incompatibility(algo, spec, actions, observations, bool(cfg.env.get("masks", False)))
     if problem:
         raise UsageError(problem)
-    if algo.controller is not None and algo.controller not in controllers:  # one choice may cover many tasks
+    if (
+        algo.controller is not None and algo.controller not in controllers
+    ):  # one choice may cover many environments
         raise UsageError(
-            f"algo={algo.name} does not fit env={paths.env_label(cfg)}: it has no such controller"
+            f"algo={algo.name} is not compatible with env={paths.env_label(cfg)}: it has no such controller"
         )
     _check_demonstrations(cfg, observation_space, action_space)
     target = algo.target if not cfg.env.get("masks", False) else algo.masked_target or algo.target

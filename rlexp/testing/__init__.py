@@ -31,7 +31,7 @@ EVERYWHERE: tuple[Contract, ...] = (
     saving.policy_comes_back_from_a_file,
     spaces.predicts_in_shape,
 )
-"""Checked on every kind of task that the algorithm supports."""
+"""Checked on every kind of environment that the algorithm supports."""
 
 ONCE: tuple[Contract, ...] = (
     training.is_decided_by_its_seed,
@@ -48,10 +48,10 @@ ONCE: tuple[Contract, ...] = (
     spaces.takes_policy_kwargs,
     spaces.keeps_its_replay_buffer,
 )
-"""Checked on one kind of task, the simplest."""
+"""Checked on one kind of environment, the simplest."""
 
 RUNS: tuple[Contract, ...] = (runs.resumes_as_a_run,)
-"""Checked on the simplest kind of task; the algorithm has to be known by name, with a config ``algo/<name>.yaml``."""
+"""Checked on the simplest kind of environment; needs the algorithm's name and its config ``algo/<name>.yaml``."""
 
 
 def contracts(
@@ -76,7 +76,7 @@ def contracts(
 def check_algorithm(
     algorithm: str | AlgoSpec, settings: Mapping[str, Any] | None = None, demonstrations: bool | None = None
 ) -> None:
-    """Check every contract of an algorithm, on every kind of tiny task that it supports; a minute or less.
+    """Check every contract of an algorithm, on every kind of tiny environment that it supports; a minute or less.
 
     :param algorithm: name of a registered algorithm, or its spec; whole runs are checked of registered ones alone
     :param settings: hyper-parameters as in its ``algo`` config, small enough that 48 steps hold some updates; None:

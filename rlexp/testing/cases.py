@@ -67,9 +67,9 @@ class Case:
     """One algorithm on one kind of task.
 
     :param spec: the algorithm
-    :param observations: of the task, see :class:`~rlexp.testing.tasks.Walk`
-    :param actions: of the task, ``"discrete"`` or ``"continuous"``
-    :param masked: whether the task masks actions
+    :param observations: of the environment, see :class:`~rlexp.testing.tasks.Walk`
+    :param actions: of the environment, ``"discrete"`` or ``"continuous"``
+    :param masked: whether the environment masks actions
     :param settings: hyper-parameters as the ``algo`` config has them, so small that :data:`STEPS` steps hold updates
     :param demonstrations: whether it learns from ``demonstrations=``
     :param variant: name of the settings where there are several
@@ -152,7 +152,7 @@ class Case:
 def of(
     spec: AlgoSpec, settings: Mapping[str, Any] | None = None, demonstrations: bool | None = None
 ) -> list[Case]:
-    """Return the cases that an algorithm fits, the plainest first.
+    """Return the cases that an algorithm supports, the simplest first.
 
     :param settings: see :class:`Case`; None: the ones known here, or of the base class
     :param demonstrations: see :class:`Case`; None: whether it is one of ours that does

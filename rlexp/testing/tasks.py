@@ -1,4 +1,4 @@
-"""Tiny tasks to test algorithms on: every kind of observation and of action, episodes of seven steps at most."""
+"""Tiny environments to test algorithms on: every kind of observation and of action, episodes of seven steps at most."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def demonstrate(observations: str = "vector", episodes: int = 6, masked: bool = 
 
 
 def register() -> None:
-    """Register the tasks with gymnasium as ``rlexp-testing/<observations>-<actions>-v0``; again: no effect."""
+    """Register the environments with gymnasium as ``rlexp-testing/<observations>-<actions>-v0``; again: no effect."""
     for observations in _OBSERVATIONS:
         for actions in ("discrete", "continuous"):
             name = f"rlexp-testing/{observations}-{actions}-v0"

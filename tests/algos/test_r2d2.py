@@ -143,7 +143,7 @@ def plain_loss(
                 error = h(value) - taken
                 total = total + weight * error**2 / 2
                 size += weight * abs(float(error.detach()))
-            if batch.demonstrated[b]:
+            if batch.is_demonstration[b]:
                 demanded = online[t] + settings.margin * (
                     1 - F.one_hot(th.tensor(action), policy.q_net.n_actions)
                 )

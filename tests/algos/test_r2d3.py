@@ -41,11 +41,13 @@ SMALL: dict[str, dict[type, Any]] = {
 }  # fmt: skip
 
 
-def make(kind: Any, task: Any = Recall, shown: Any = None, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
+def make(
+    kind: Any, task: Any = Recall, demonstrations: Any = None, policy: str = "MlpPolicy", **kwargs: Any
+) -> Any:
     kwargs = {**SMALL["arguments"][kind], "seed": 0, "device": "cpu", **kwargs}
     env = kwargs.pop("env", None) or make_vec_env(task, 1, seed=0)
-    shown = demonstrate(task) if shown is None else shown
-    return kind(policy, env, demonstrations=shown, policy_kwargs=dict(SMALL["nets"][kind]), **kwargs)
+    demonstrations = demonstrate(task) if demonstrations is None else demonstrations
+    return kind(policy, env, demonstrations=demonstrations, policy_kwargs=dict(SMALL["nets"][kind]), **kwargs)
 
 
 def parameters(model: Any) -> list[th.Tensor]:
@@ -83,7 +85,7 @@ def test_the_two_forms_of_the_loss() -> None:
 
 def test_pre_training_is_on_demonstrations_alone() -> None:
     """R11: all of it before the first step, however few demonstrations there are."""
-    model = make(R2D3, shown=demonstrate(Recall, 2), pretrain_updates=120, learning_starts=10_000)
+    model = make(R2D3, demonstrations=demonstrate(Recall, 2), pretrain_updates=120, learning_starts=10_000)
     steps: list[int] = []
 
     class Peek(BaseCallback):
@@ -120,13 +122,13 @@ def test_draws_are_logged() -> None:
         assert f"train/{name}" in last
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_shares_at_the_ends(share: float) -> None:
-    model = make(R2D3, demonstration_ratio=share)
+@pytest.mark.parametrize("ratio", [0.0, 1.0])
+def test_extreme_demonstration_ratios(ratio: float) -> None:
+    model = make(R2D3, demonstration_ratio=ratio)
     model.learn(60)
     replay = model.replay_buffer
     assert model._n_updates > 5
-    assert (replay.demonstration_draws == 0) == (share == 0) and (replay.agent_draws == 0) == (share == 1)
+    assert (replay.demonstration_draws == 0) == (ratio == 0) and (replay.agent_draws == 0) == (ratio == 1)
 
 
 # ---------------------------------------------------------------------------------------------------- DQfD
@@ -148,8 +150,8 @@ def test_one_replay_for_both() -> None:
     mass = (np.abs(td_errors) + np.where(np.arange(110) >= 30, 1.0, 0.001)) ** 0.4
     np.testing.assert_allclose(replay.priorities.probabilities(), mass / mass.sum(), rtol=1e-6)
     np.random.seed(0)
-    batch = replay.sample_demonstrated(2000)
-    marked = batch.demonstrated[:, 0].numpy() > 0
+    batch = replay.sample_mixed(2000)
+    marked = batch.is_demonstration[:, 0].numpy() > 0
     np.testing.assert_array_equal(marked, batch.many.indices >= 30)
     assert marked.mean() == pytest.approx(mass[30:].sum() / mass.sum(), abs=0.02)
     # An expert's episode: three rewards of 0, then 1 and the end. Step k of it, three-step returns at γ = 0.99:
@@ -168,7 +170,7 @@ def test_a_step_of_dqfd_by_hand() -> None:
     model = make(DQfD, l2_coef=0.01, supervised_coef=0.7, n_step_coef=0.6, td_clip=None)
     model.learn(90)
     np.random.seed(1)
-    batch = model.replay_buffer.sample_demonstrated(16)
+    batch = model.replay_buffer.sample_mixed(16)
     loss, td_errors = model._loss(batch)
     total = 0.0
     with th.no_grad():
@@ -192,11 +194,13 @@ def test_a_step_of_dqfd_by_hand() -> None:
             )
             lead = max(float(q[k, a]) + 0.8 * (a != action) for a in range(2)) - float(q[k, action])
             weight = float(batch.many.weights[k])
-            total += weight * float(one**2 / 2 + 0.6 * many**2 / 2 + 0.7 * lead * batch.demonstrated[k]) / 16
+            total += (
+                weight * float(one**2 / 2 + 0.6 * many**2 / 2 + 0.7 * lead * batch.is_demonstration[k]) / 16
+            )
             assert td_errors[k].item() == pytest.approx(one.item(), abs=1e-5)
         total += 0.01 * sum(float(p.square().sum()) for p in model.q_net.parameters())
     assert loss.item() == pytest.approx(total, rel=1e-4)
-    assert 0 < batch.demonstrated.sum() < 16
+    assert 0 < batch.is_demonstration.sum() < 16
 
 
 def test_dqfd_pre_trains_and_learns_from_both() -> None:
@@ -220,12 +224,12 @@ def test_cloning_by_hand() -> None:
     assert agreement(logits, actions, valid).item() == 0.5
 
 
-def test_a_clone_with_a_memory_and_one_without() -> None:
+def test_a_recurrent_clone_and_a_feedforward_one() -> None:
     rates, rows = {}, _Rows()
     for units in (16, 0):
-        env, shown = make_vec_env(Recall, 1), demonstrate(Recall, 40)
-        model = BC("MlpPolicy", env, shown, seed=0, device="cpu", batch_size=32, sequence_length=4, learning_rate=1e-2,
-                   policy_kwargs={"net_arch": [16], "lstm_hidden_size": units})  # fmt: skip
+        env = make_vec_env(Recall, 1)
+        model = BC("MlpPolicy", env, demonstrate(Recall, 40), seed=0, device="cpu", batch_size=32, sequence_length=4,
+                   learning_rate=1e-2, policy_kwargs={"net_arch": [16], "lstm_hidden_size": units})  # fmt: skip
         if units:
             model.set_logger(Logger(None, [rows]))
         model.learn(20_000)
@@ -257,7 +261,7 @@ def test_demonstrations_that_do_not_fit(kind: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="demonstration_episodes: 21 given, demonstrations holds 20"):
         model.learn(10)
     with pytest.raises(UsageError, match="no such file"):
-        make(kind, shown=tmp_path / "none.npz").learn(10)
+        make(kind, demonstrations=tmp_path / "none.npz").learn(10)
     without = kind("MlpPolicy", make_vec_env(Recall, 1))
     with pytest.raises(UsageError, match="demonstrations: none given"):
         without.learn(10)
@@ -265,18 +269,18 @@ def test_demonstrations_that_do_not_fit(kind: Any, tmp_path: Path) -> None:
 
 
 def test_a_file_and_the_first_episodes(tmp_path: Path) -> None:
-    shown = demonstrate(Recall, 6)
-    files.write(tmp_path / "shown.npz", shown)
-    model = make(R2D3, shown=tmp_path / "shown.npz", demonstration_episodes=4)
+    demonstrations = demonstrate(Recall, 6)
+    files.write(tmp_path / "demonstrations.npz", demonstrations)
+    model = make(R2D3, demonstrations=tmp_path / "demonstrations.npz", demonstration_episodes=4)
     model.learn(3)
     assert model.replay_buffer.demonstrations.added == 4
 
 
 @pytest.mark.parametrize("kind", [R2D3, DQfD])
-def test_other_demonstrations_are_refused_on_resumption(kind: Any) -> None:
+def test_other_demonstrations_are_rejected_on_resumption(kind: Any) -> None:
     def build(seed: int) -> Any:
         env: Any = DummyVecEnv([lambda: EpisodeReplay(Monitor(Recall()))])
-        return make(kind, env=env, shown=demonstrate(Recall, 8, seed=seed))
+        return make(kind, env=env, demonstrations=demonstrate(Recall, 8, seed=seed))
 
     model = build(0)
     model.learn(30)

@@ -281,5 +281,5 @@ def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
     ):
         refused = rlexp(*arguments, wrong)
         assert refused.returncode == 2 and hint in refused.stderr
-    misfit = rlexp(*arguments, "env=cartpole_p", "env.actions=discrete")
-    assert misfit.returncode == 2 and "continuous" in misfit.stderr
+    incompatibility = rlexp(*arguments, "env=cartpole_p", "env.actions=discrete")
+    assert incompatibility.returncode == 2 and "continuous" in incompatibility.stderr

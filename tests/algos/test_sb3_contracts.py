@@ -274,11 +274,11 @@ def test_convolutions_take_features_dim(kind: Any) -> None:
     ("build", "line"),
     [
         (lambda: SACLSTM("MlpPolicy", PENDULUM, policy_kwargs={"net_arch": [16]}),
-         r"policy_kwargs: 'net_arch' given, SACLSTMPolicy knows actor_units, critic_units"),
+         r"policy_kwargs: 'net_arch' given, SACLSTMPolicy supports actor_units, critic_units"),
         (lambda: SLAC("MlpPolicy", PENDULUM, policy_kwargs={"lstm_hidden_siz": 8}), r"did you mean 'lstm_hidden_size'"),
         (lambda: R2D2("MlpPolicy", CARTPOLE, policy_kwargs={"lstm_hidden": 8}), r"did you mean 'lstm_hidden_size'"),
         (lambda: LCPO("MlpPolicy", CARTPOLE, policy_kwargs={"net_arc": [8]}), r"did you mean 'net_arch'"),
-        (lambda: LCPO("MultiInputPolicy", GridView()), r"policy: 'MultiInputPolicy' given, LCPO knows MlpPolicy"),
+        (lambda: LCPO("MultiInputPolicy", GridView()), r"policy: 'MultiInputPolicy' given, LCPO supports MlpPolicy"),
         (lambda: LCPO("MlpPolicy", GridView()), r"LCPO reads no dictionaries, the environment has Dict"),
         (lambda: LCPO("MlpPolicy", Screens()), r"LCPO needs observations in one vector"),
         (lambda: LCPO("MlpPolicy", PENDULUM), r"LCPO needs discrete actions, the environment has Box"),
@@ -286,7 +286,7 @@ def test_convolutions_take_features_dim(kind: Any) -> None:
         (lambda: ACER("MlpPolicy", GridView()), r"ACER reads no dictionaries"),
         (lambda: TAM("MlpPolicy", PENDULUM), r"TAM needs discrete actions, the environment has Box"),
         (lambda: TAM("MlpPolicy", GridView()), r"TAM reads no dictionaries"),
-        (lambda: TAM("CnnPolicy", CARTPOLE), r"policy: 'CnnPolicy' given, TAM knows MlpPolicy"),
+        (lambda: TAM("CnnPolicy", CARTPOLE), r"policy: 'CnnPolicy' given, TAM supports MlpPolicy"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_built_is_said_in_one_line(build: Callable[[], Any], line: str) -> None:

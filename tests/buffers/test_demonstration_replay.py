@@ -12,7 +12,7 @@ from rlexp.buffers.demonstration_replay import DemonstrationReplay
 from rlexp.demonstrations.dataset import Episode
 
 SPACE = spaces.Box(-1e6, 1e6, (1,), np.float32)
-CAPACITY, SHOWN = 8, 6
+CAPACITY, N_DEMONSTRATIONS = 8, 6
 
 
 def filled(n_steps: int = 1) -> DemonstrationReplay:
@@ -39,7 +39,7 @@ def filled(n_steps: int = 1) -> DemonstrationReplay:
 def test_every_number_brings_its_own_transition() -> None:
     buffer = filled()
     np.random.seed(0)
-    batch = buffer.sample_demonstrated(400)
+    batch = buffer.sample_mixed(400)
     theirs = [100, 101, 102, 110, 111, 112]
     observation = {
         **{k: float(k) for k in range(5)},
@@ -55,13 +55,13 @@ def test_every_number_brings_its_own_transition() -> None:
         assert batch.many.next_observations[row].item() == observation[number] + 1
         assert batch.one.next_observations[row].item() == observation[number] + 1
         assert batch.many.rewards[row].item() == batch.one.rewards[row].item() == rewards[number]
-        assert batch.demonstrated[row].item() == (number >= CAPACITY)
+        assert batch.is_demonstration[row].item() == (number >= CAPACITY)
         # Only the first episode came to its own end.
         assert batch.one.dones[row].item() == (number == CAPACITY + 2)
 
 
 def test_n_step_returns_stay_within_their_demonstration() -> None:
-    batch = filled(n_steps=3).sample_demonstrated(300)
+    batch = filled(n_steps=3).sample_mixed(300)
     wanted = {0: 1 + 2 / 2 + 3 / 4, 1: 2 + 3 / 2, 2: 3, 3: 11 + 12 / 2 + 13 / 4, 4: 12 + 13 / 2, 5: 13}
     for row, number in enumerate(batch.many.indices.tolist()):
         if number >= CAPACITY:

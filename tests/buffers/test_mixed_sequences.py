@@ -17,13 +17,13 @@ from rlexp.runs import checkpoint
 SPACE = spaces.Dict(
     {"seen": spaces.Box(-np.inf, np.inf, (1,), np.float32), "screen": spaces.Box(0, 255, (1, 2, 2), np.uint8)}
 )
-WINDOW = SequenceLayout(1, 3, 2)
+LAYOUT = SequenceLayout(1, 3, 2)
 CPU = th.device("cpu")
 
 
 def numbered(begin: int, n: int, lengths: list[int] | None = None) -> Sequences:
     """Sequences that carry their number."""
-    found = empty_sequences(n, WINDOW, SPACE, 2, 4)
+    found = empty_sequences(n, LAYOUT, SPACE, 2, 4)
     found.observations["seen"][...] = (begin + np.arange(n))[:, None, None]  # type: ignore[index]
     found.last_actions[...] = 1
     found.lengths[...] = 3 if lengths is None else lengths
@@ -32,7 +32,7 @@ def numbered(begin: int, n: int, lengths: list[int] | None = None) -> Sequences:
 
 
 def store(capacity: int, **kwargs: object) -> PrioritizedSequences:
-    return PrioritizedSequences(capacity, WINDOW, SPACE, 2, 4, **kwargs)  # type: ignore[arg-type]
+    return PrioritizedSequences(capacity, LAYOUT, SPACE, 2, 4, **kwargs)  # type: ignore[arg-type]
 
 
 def numbers(sequences: Sequences) -> list[int]:
@@ -73,56 +73,59 @@ def test_the_ring_and_late_priorities() -> None:
     assert replay.priorities.probabilities().argmin() == 0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_each_element_is_a_demonstration_with_probability_rho(share: float) -> None:
+@pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0])
+def test_each_element_is_a_demonstration_with_probability_rho(ratio: float) -> None:
     """R1: ρ is the share of demonstrations, not of the others."""
-    agent, shown = store(10), store(3)
+    agent, demonstrations = store(10), store(3)
     agent.add(numbered(0, 10))
-    shown.add(numbered(100, 3))
-    mixed = MixedSequences(agent, shown, share, CPU)
+    demonstrations.add(numbered(100, 3))
+    mixed = MixedSequences(agent, demonstrations, ratio, CPU)
     np.random.seed(1)
     counts = []
     for _ in range(300):
         drawn = mixed.sample(16)
-        marked = drawn.sample.demonstrated.bool()
+        marked = drawn.sample.is_demonstration.bool()
         assert th.equal(marked, drawn.sample.states[:, 0] >= 100)
         assert int(marked.sum()) == len(drawn.demonstration_keys) == 16 - len(drawn.agent_keys)
         counts.append(int(marked.sum()))
-    assert np.mean(counts) == pytest.approx(16 * share, abs=0.4)
-    assert np.var(counts) == pytest.approx(16 * share * (1 - share), abs=0.8), "element by element"
+    assert np.mean(counts) == pytest.approx(16 * ratio, abs=0.4)
+    assert np.var(counts) == pytest.approx(16 * ratio * (1 - ratio), abs=0.8), "element by element"
     assert (mixed.agent_draws, mixed.demonstration_draws) == (4800 - sum(counts), sum(counts))
 
 
 def test_few_demonstrations_and_none_of_the_agents_own() -> None:
     """R11: one demonstration fills a whole batch, with replacement; an empty agent's replay is made up for."""
-    agent, shown = store(10), store(1)
-    shown.add(numbered(100, 1))
-    mixed = MixedSequences(agent, shown, 0.25, CPU)
+    agent, demonstrations = store(10), store(1)
+    demonstrations.add(numbered(100, 1))
+    mixed = MixedSequences(agent, demonstrations, 0.25, CPU)
     drawn = mixed.sample(8)
-    assert drawn.sample.demonstrated.all() and drawn.sample.states[:, 0].tolist() == [100.0] * 8
+    assert drawn.sample.is_demonstration.all() and drawn.sample.states[:, 0].tolist() == [100.0] * 8
     agent.add(numbered(0, 2))
-    assert mixed.sample(8, demonstration_ratio=1.0).sample.demonstrated.all()
+    assert mixed.sample(8, demonstration_ratio=1.0).sample.is_demonstration.all()
     with pytest.raises(ValueError, match=r"zero|nothing"):
         MixedSequences(store(2), None, 0.0, CPU).sample(4)
 
 
 def test_both_priorities_are_updated_separately() -> None:
     """R12: and each buffer's largest possible weight is 1."""
-    agent, shown = store(6, alpha=1.0, beta=1.0), store(6, alpha=1.0, beta=1.0)
+    agent, demonstrations = store(6, alpha=1.0, beta=1.0), store(6, alpha=1.0, beta=1.0)
     agent.add(numbered(0, 6))
-    shown.add(numbered(100, 6))
-    mixed = MixedSequences(agent, shown, 0.5, CPU)
+    demonstrations.add(numbered(100, 6))
+    mixed = MixedSequences(agent, demonstrations, 0.5, CPU)
     np.random.seed(3)
     drawn = mixed.sample(12)
-    reported = np.where(drawn.sample.demonstrated.numpy() > 0, 7.0, 2.0)
+    reported = np.where(drawn.sample.is_demonstration.numpy() > 0, 7.0, 2.0)
     mixed.update_priorities(drawn, reported)
-    for replay, keys, value in ((agent, drawn.agent_keys, 2.0), (shown, drawn.demonstration_keys, 7.0)):
+    for replay, keys, value in (
+        (agent, drawn.agent_keys, 2.0),
+        (demonstrations, drawn.demonstration_keys, 7.0),
+    ):
         expected = np.ones(6)
         expected[keys] = value
         np.testing.assert_allclose(replay.priorities.probabilities(), expected / expected.sum(), rtol=1e-5)
         assert replay.max_priority == pytest.approx(value)
     again = mixed.sample(64)
-    marked = again.sample.demonstrated.numpy() > 0
+    marked = again.sample.is_demonstration.numpy() > 0
     for chosen in (marked, ~marked):
         assert again.sample.weights.numpy()[chosen].max() <= 1.0 + 1e-6
     first = again.sample.weights.numpy()[~marked][np.isin(again.agent_keys, drawn.agent_keys)]
@@ -133,7 +136,7 @@ def test_batches_are_no_longer_than_their_longest() -> None:
     replay = store(3)
     replay.add(numbered(0, 3, [1, 2, 1]))
     sample = MixedSequences(replay, None, 0.0, CPU).sample(6).sample
-    rows = WINDOW.burn_in + int(sample.lengths.max()) + 1
+    rows = LAYOUT.burn_in + int(sample.lengths.max()) + 1
     assert sample.last_actions.shape == (rows, 6)
     assert isinstance(sample.observations, dict)
     assert sample.observations["screen"].shape == (rows, 6, 1, 2, 2)
@@ -143,9 +146,9 @@ def test_batches_are_no_longer_than_their_longest() -> None:
 @pytest.mark.parametrize("scheme", ["proportional", "rank"])
 def test_exact_state(tmp_path: Path, scheme: str) -> None:
     def build() -> MixedSequences:
-        shown = store(4, scheme=scheme)
-        shown.add(numbered(100, 4))
-        return MixedSequences(store(5, scheme=scheme), shown, 0.5, CPU)
+        demonstrations = store(4, scheme=scheme)
+        demonstrations.add(numbered(100, 4))
+        return MixedSequences(store(5, scheme=scheme), demonstrations, 0.5, CPU)
 
     one = build()
     one.agent.add(numbered(0, 5))

@@ -64,7 +64,7 @@ class Tape:
         )
 
 
-WINDOWS = [
+LAYOUTS = [
     SequenceLayout(0, 4, 4),
     SequenceLayout(0, 4, 2),
     SequenceLayout(2, 4, 2),
@@ -74,7 +74,7 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("layout", WINDOWS, ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_sequences_hold_one_episode(layout: SequenceLayout) -> None:
     """R4, R5: overlap by the period, padding marked, nothing of another episode, nothing lost and nothing twice."""
     lengths = [[1, 9, 4, 5, 23, 6], [7, 2, 13, 1, 8, 30]]
@@ -109,12 +109,12 @@ def test_sequences_hold_one_episode(layout: SequenceLayout) -> None:
     finished = {(0, e) for e in range(6)} | {(1, e) for e in range(4)}
     assert finished <= set(covered)
     for env, episode in finished:
-        windows, whole = covered[env, episode], lengths[env][episode]
-        assert [step for step, _ in windows] == [k * layout.period for k in range(len(windows))]
-        assert all(length == layout.length for _, length in windows[:-1])
-        assert sum(windows[-1]) == whole, "the last one ends with the episode"
-        if len(windows) > 1:
-            assert sum(windows[-2]) < whole, "and has something new"
+        sequences, whole = covered[env, episode], lengths[env][episode]
+        assert [step for step, _ in sequences] == [k * layout.period for k in range(len(sequences))]
+        assert all(length == layout.length for _, length in sequences[:-1])
+        assert sum(sequences[-1]) == whole, "the last one ends with the episode"
+        if len(sequences) > 1:
+            assert sum(sequences[-2]) < whole, "and has something new"
 
 
 def test_a_period_that_cannot_work() -> None:

@@ -81,13 +81,13 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "continuous algorithm, discrete task": (
         ("algo=sac", *RESTAURANT[1:]),
-        ("sac does not fit", "discrete", "lcpo"),
+        ("sac is not compatible", "discrete", "lcpo"),
     ),
     "discrete algorithm, continuous task": (
         ("algo=lcpo", "env=gym", "env.id=Pendulum-v1", "total_timesteps=100"),
-        ("lcpo does not fit", "continuous actions", "sac"),
+        ("lcpo is not compatible", "continuous actions", "sac"),
     ),
-    "no such controller": (("algo=handcrafted", *GYM), ("handcrafted does not fit", "random")),
+    "no such controller": (("algo=handcrafted", *GYM), ("handcrafted is not compatible", "random")),
     "masks without a reader": (
         ("algo=recurrent_ppo", "env=restaurant", "env.masks=true"),
         ("action masks", "lcpo"),
@@ -101,7 +101,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "shell-safe range without -m": (("algo=ppo", *GYM, "seed=0-3"), ("add -m",)),
     "range backwards": (("-m", "algo=ppo", *GYM, "seed=4-2"), ("seed=2-4",)),
     "one bad job of many": (("-m", "algo=ppo,lcop", *GYM), ("'lcop'", "did you mean 'lcpo'?")),
-    "one misfit of many": (("-m", "algo=ppo,sac", *GYM), ("sac does not fit",)),
+    "one incompatible algorithm of many": (("-m", "algo=ppo,sac", *GYM), ("sac is not compatible",)),
     "unclosed bracket": (("algo=ppo", *GYM, "algo.net_arch=[64"), ("algo.net_arch=[64", "cannot be read")),
     "no equals sign": (("algo=ppo", *GYM, "verbose"), ("verbose", "key=value")),
     "unknown verb": (("trian", "algo=ppo"), ("'trian'", "did you mean 'train'?")),

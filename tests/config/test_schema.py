@@ -19,7 +19,7 @@ _ALGOS = sorted(path.stem for path in (conf_dir() / "algo").glob("*.yaml"))
 
 
 def _task(algo: str) -> str:
-    """An environment that fits: one that has the controller, else one by the kind of actions."""
+    """A compatible environment: one that has the controller, else one by the kind of actions."""
     spec = registry.algo(algo)
     if spec.controller is not None:
         known = ("restaurant", "datacenter")

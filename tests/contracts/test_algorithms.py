@@ -1,4 +1,4 @@
-"""Every algorithm of the registry keeps every contract, on every kind of task that it fits."""
+"""Every algorithm of the registry keeps every contract, on every kind of environment that it supports."""
 
 from __future__ import annotations
 

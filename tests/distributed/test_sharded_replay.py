@@ -17,33 +17,33 @@ from rlexp.distributed.replay_shard import ReplayShard
 from rlexp.distributed.sharded_replay import ShardedReplay, ShardPool
 from tests.distributed.one_process import OneProcess, Promise
 
-_WINDOW = SequenceLayout(0, 4, 4)
+_LAYOUT = SequenceLayout(0, 4, 4)
 _SPACE = spaces.Box(0, 1000, (1,), np.float32)
-_ARGUMENTS: tuple[Any, ...] = (_WINDOW, _SPACE, 2, 0)
+_ARGUMENTS: tuple[Any, ...] = (_LAYOUT, _SPACE, 2, 0)
 _ALPHA, _BETA = 0.9, 0.6
 
 
 def _numbered(n: int) -> Sequences:
-    found = empty_sequences(n, _WINDOW, _SPACE, 2, 0)
+    found = empty_sequences(n, _LAYOUT, _SPACE, 2, 0)
     assert isinstance(found.observations, np.ndarray)
     found.observations[:] = np.arange(n)[:, None, None]
     return found
 
 
 class _Setup:
-    def __init__(self, shards: int, share: float = 0.0, prefetch: int = 2, batch_size: int = 64) -> None:
+    def __init__(self, shards: int, ratio: float = 0.0, prefetch: int = 2, batch_size: int = 64) -> None:
         np.random.seed(0)
         self.engine = OneProcess()
         self.said: list[str] = []
         local = PrioritizedSequences(8, *_ARGUMENTS)
-        shown = None
-        if share:
-            shown = PrioritizedSequences(8, *_ARGUMENTS)
-            shown.add(_numbered(8))
+        demonstrations = None
+        if ratio:
+            demonstrations = PrioritizedSequences(8, *_ARGUMENTS)
+            demonstrations.add(_numbered(8))
         device = th.device("cpu")
         self.shards = ShardPool(self.engine, self._start, shards, self.said.append)
         self.replay = ShardedReplay(
-            MixedSequences(local, shown, share, device), self.shards, batch_size, prefetch, _BETA
+            MixedSequences(local, demonstrations, ratio, device), self.shards, batch_size, prefetch, _BETA
         )
 
     def _start(self, number: int, generation: int) -> Any:
@@ -155,21 +155,21 @@ def test_sequences_that_got_lost_on_their_way_kill_nobody() -> None:
 
 
 def test_demonstrations_stay_with_the_learner() -> None:
-    setup = _Setup(shards=1, share=0.25, batch_size=32)
+    setup = _Setup(shards=1, ratio=0.25, batch_size=32)
     setup.replay.request_batches()
     drawn = setup.replay.sample(32)
-    assert drawn.sample.demonstrated.sum() == 32, "while the agent has none, all are demonstrations"
+    assert drawn.sample.is_demonstration.sum() == 32, "while the agent has none, all are demonstrations"
     setup.add(_numbered(8), np.ones(8))
-    shares = []
+    ratios = []
     for _ in range(200):
         while not setup.replay.has_batch:
             setup.replay.request_batches()
             setup.turn()
         drawn = setup.replay.sample(32)
-        shares.append(drawn.sample.demonstrated.mean().item())
+        ratios.append(drawn.sample.is_demonstration.mean().item())
         assert len(drawn.agent_keys) + len(drawn.demonstration_keys) == 32
-        setup.replay.update_priorities(drawn, np.where(drawn.sample.demonstrated.numpy() > 0, 7.0, 1.0))
-    assert abs(np.mean(shares[5:]) - 0.25) < 0.03
+        setup.replay.update_priorities(drawn, np.where(drawn.sample.is_demonstration.numpy() > 0, 7.0, 1.0))
+    assert abs(np.mean(ratios[5:]) - 0.25) < 0.03
     assert (
         setup.replay.demonstrations is not None
         and setup.replay.demonstrations.max_priority == pytest.approx(7.0, abs=1e-3)

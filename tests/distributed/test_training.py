@@ -222,8 +222,8 @@ def test_nobody_waits_for_an_actor_or_a_shard_that_hangs(monkeypatch: pytest.Mon
 
 
 def test_demonstrations_are_mixed_in_and_learned_from_first() -> None:
-    shown = demonstrate(Recall)
-    arguments = {"demonstrations": shown, "demonstration_ratio": 0.25, "pretrain_updates": 30}
+    demonstrations = demonstrate(Recall)
+    arguments = {"demonstrations": demonstrations, "demonstration_ratio": 0.25, "pretrain_updates": 30}
     model, envs = make(kind=R2D3, **arguments)
     train(600, Options(), OneProcess(), model, envs)
     replay = model.replay_buffer

@@ -14,13 +14,13 @@ from tests.conftest import Rlexp, only_run
 _SPEC = """
 from dataclasses import dataclass
 
-from rlexp.config.fields import given, number
+from rlexp.config.fields import required, number
 from rlexp.registry import EnvSpec
 
 
 @dataclass
 class CorridorConfig:
-    name: str = given()
+    name: str = required()
     length: int = number(at_least=2, at_most=50)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlexp.algos.common.config import ActorCriticConfig
-from rlexp.config.fields import given, number
+from rlexp.config.fields import number, required
 from rlexp.registry import AlgoSpec
 
 
@@ -14,9 +14,9 @@ class A2CConfig(ActorCriticConfig):
     """Settings of :class:`stable_baselines3.A2C`."""
 
     gae_lambda: float = number(at_least=0, at_most=1)
-    use_rms_prop: bool = given()
+    use_rms_prop: bool = required()
     rms_prop_eps: float = number(above=0)
-    normalize_advantage: bool = given()
+    normalize_advantage: bool = required()
 
 
 SPECS = (

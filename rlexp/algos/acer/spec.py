@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlexp.algos.common.config import ActorCriticConfig
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 from rlexp.errors import UsageError
 from rlexp.registry import AlgoSpec
 
@@ -24,17 +24,17 @@ class ACERConfig(ActorCriticConfig):
     learning_starts: int = number(at_least=0)
     reward_scale: float = number(above=0)
     importance_weight_clip: float = number(above=0, formerly="weight_cap")
-    trust_region: bool = given()
+    trust_region: bool = required()
     trust_region_delta: float = number(above=0)
     trust_region_statistics: str = choice("probabilities", "logits")
     average_policy_decay: float = number(at_least=0, at_most=1, formerly="average_decay")
-    bias_correction: bool = given()
-    retrace: bool = given()
-    dueling: bool = given()
+    bias_correction: bool = required()
+    retrace: bool = required()
+    dueling: bool = required()
     dueling_samples: int = number(at_least=1)
-    log_std_init: float = given(policy=True)
-    learn_std: bool = given(policy=True)
-    use_rms_prop: bool = given()
+    log_std_init: float = required(policy=True)
+    learn_std: bool = required(policy=True)
+    use_rms_prop: bool = required()
     rms_prop_eps: float = number(above=0)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Behaviour cloning: supervised learning of what demonstrations do, with or without a memory."""
+"""Behaviour cloning: supervised learning of the actions in demonstrations, recurrent or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stable_baselines3.common.utils import safe_mean
 
 from rlexp.algos.bc.spec import BCConfig
 from rlexp.algos.common.base import ValidatedAlgorithm, policy_by_shape
-from rlexp.algos.common.demonstrated import Given, episodes_for, unsaved
+from rlexp.algos.common.demonstration_learner import DemonstrationSource, episodes_for, unsaved_demonstrations
 from rlexp.algos.r2d2.policies import RecurrentPolicy, State
 from rlexp.buffers.mixed_sequences import SequenceSample, tensors
 from rlexp.buffers.sequence_builder import SequenceLayout, Sequences, cut_episodes, join, take
@@ -30,16 +30,16 @@ _LOG_EVERY = 10  # rounds
 class BC(ValidatedAlgorithm):
     """Behaviour cloning: ``BC("MlpPolicy", env, demonstrations="file.npz").learn(100_000)``.
 
-    It takes no step in the environment, which only says what observations and actions look like. ``num_timesteps``
-    counts the demonstrated steps looked at, those of every batch; training ends with the update that reaches the
-    budget. An episode counts when its last sequence is looked at: ``rollout/ep_rew_mean`` is the demonstrators' return,
-    how good the clone is only an evaluation tells.
+    It takes no step in the environment, which only defines the spaces. ``num_timesteps`` counts the steps of
+    demonstrations in all batches; training ends with the update that reaches the budget. An episode counts when its
+    last sequence is in a batch: ``rollout/ep_rew_mean`` is the return of the demonstrations; only evaluations measure
+    the clone.
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, all of them :class:`RecurrentPolicy`
     :param env: discrete actions
     :param demonstrations: file of ``rlexp demos``, or what was read from it
     :param demonstration_episodes: only the first so many episodes; None: all
-    :param validation_fraction: share of the episodes, the last ones, which are only measured; from 0 to below 1
+    :param validation_fraction: fraction of the episodes, the last ones, held out for validation; from 0 to below 1
     :param learning_rate: of Adam; 1e-4 to 1e-3
     :param batch_size: sequences per update
     :param sequence_length: steps of a sequence to learn from; 20 to 80
@@ -47,9 +47,9 @@ class BC(ValidatedAlgorithm):
     :param sequence_period: steps between the beginnings of two sequences; None: half the length, but no less than
         ``burn_in``
     :param l2_coef: weight of the sum of squares of all parameters
-    :param max_grad_norm: gradients longer than this are cut to it; None: none are
+    :param max_grad_norm: gradients are clipped to this norm; None: not clipped
     :param updates_per_round: updates between two rollout boundaries, at which a run may be saved and stopped
-    :param head_arch: hidden units of the layers behind the LSTM, of each stream; None: none
+    :param head_arch: hidden units of the layers after the LSTM, of each stream; None: none
     :param previous_action: whether the network reads the action taken before the observation
     :param previous_reward: whether it reads the reward that came with the observation, through tanh
     :param stats_window_size: episodes over which reported returns and lengths are averaged
@@ -75,7 +75,7 @@ class BC(ValidatedAlgorithm):
         self,
         policy: str | type[RecurrentPolicy],
         env: GymEnv | str,
-        demonstrations: Given | None = None,
+        demonstrations: DemonstrationSource | None = None,
         demonstration_episodes: int | None = None,
         validation_fraction: float = 0.1,
         learning_rate: float | Schedule = 1e-3,
@@ -142,8 +142,8 @@ class BC(ValidatedAlgorithm):
         self._validation: SequenceSample | None = None
 
     @property
-    def window(self) -> SequenceLayout:
-        """How episodes are cut."""
+    def sequence_layout(self) -> SequenceLayout:
+        """How episodes are cut into sequences."""
         half = max(self.burn_in, self.sequence_length // 2, 1)
         return SequenceLayout(
             self.burn_in, self.sequence_length, half if self.sequence_period is None else self.sequence_period
@@ -160,11 +160,11 @@ class BC(ValidatedAlgorithm):
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> Self:
-        """Learn until so many demonstrated steps have been looked at; one update looks at the steps of one batch.
+        """Learn from batches until they have contained so many steps.
 
-        :param log_interval: rounds between two rows of the log, counted from the very beginning
+        :param log_interval: rounds between two rows of the log, counted from the beginning of training
         """
-        self._take_demonstrations()
+        self._load_demonstrations()
         total_timesteps, callback = self._setup_learn(
             total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar
         )
@@ -172,8 +172,8 @@ class BC(ValidatedAlgorithm):
         while self.num_timesteps < total_timesteps:
             callback.on_rollout_start()
             before = self._n_updates
-            looked_at, infos = self.train(total_timesteps - self.num_timesteps)
-            self.num_timesteps += looked_at
+            n_steps, infos = self.train(total_timesteps - self.num_timesteps)
+            self.num_timesteps += n_steps
             self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
             dones = np.array(["episode" in info for info in infos])
             self._update_info_buffer(infos, dones)
@@ -189,22 +189,22 @@ class BC(ValidatedAlgorithm):
         return self
 
     def train(self, steps: int) -> tuple[int, list[dict[str, Any]]]:
-        """Do one round of updates, the last one when so many steps have been looked at.
+        """Do one round of updates, which ends early when the budget is used up.
 
         :param steps: left of the budget
-        :return: steps looked at, and an ``info`` of every sequence: that of an episode's end has ``episode``, as
-            Stable-Baselines3's ``Monitor`` has it
+        :return: steps of the batches, and an ``info`` per sequence; the last one of an episode has ``episode``, as from
+            Stable-Baselines3's ``Monitor``
         """
         assert self._training is not None
         infos: list[dict[str, Any]] = []
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        looked_at = 0
+        n_steps = 0
         n = len(self._training)
         for _ in range(self.updates_per_round):
-            places = np.random.randint(n, size=self.batch_size)
-            batch = self._batch(take(self._training, places))
-            loss, share = self._loss(batch)
+            indices = np.random.randint(n, size=self.batch_size)
+            batch = self._batch(take(self._training, indices))
+            loss, accuracy = self._loss(batch)
             objective = loss
             if self.l2_coef > 0:
                 objective = loss + self.l2_coef * l2_penalty(self.policy.q_net.parameters())
@@ -212,15 +212,15 @@ class BC(ValidatedAlgorithm):
             objective.backward()  # type: ignore[no-untyped-call]
             th.nn.utils.clip_grad_norm_(self.policy.q_net.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
-            looked_at += int(batch.lengths.sum())
+            n_steps += int(batch.lengths.sum())
             self.logger.record_mean("train/loss", loss.item())
-            self.logger.record_mean("train/agreement", share.item())
-            infos += [dict(self._infos[place]) for place in places]
+            self.logger.record_mean("train/agreement", accuracy.item())
+            infos += [dict(self._infos[index]) for index in indices]
             self._n_updates += 1
-            if looked_at >= steps:
+            if n_steps >= steps:
                 break
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        return looked_at, infos
+        return n_steps, infos
 
     def _loss(self, batch: SequenceSample) -> tuple[th.Tensor, th.Tensor]:
         logits = self.policy.q_net.unroll(
@@ -236,40 +236,42 @@ class BC(ValidatedAlgorithm):
         return cloning_loss(logits, actions, valid), agreement(logits, actions, valid)
 
     def dump_logs(self, iteration: int = 0) -> None:
-        """Write a row of the log, with what the held-back demonstrations say.
+        """Write a row of the log, with the metrics of the held-out demonstrations.
 
         :param iteration: not used, as in Stable-Baselines3's off-policy algorithms
         """
         if self._validation is not None:
             self.policy.set_training_mode(False)
             with th.inference_mode():
-                loss, share = self._loss(self._validation)
+                loss, accuracy = self._loss(self._validation)
             self.logger.record("validation/loss", loss.item())
-            self.logger.record("validation/agreement", share.item())
+            self.logger.record("validation/agreement", accuracy.item())
         if self.ep_info_buffer:
             for key, name in (("r", "ep_rew_mean"), ("l", "ep_len_mean")):
                 self.logger.record(f"rollout/{name}", safe_mean([info[key] for info in self.ep_info_buffer]))
         self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
         self.logger.dump(step=self.num_timesteps)
 
-    def _take_demonstrations(self) -> None:
+    def _load_demonstrations(self) -> None:
         if self._training is not None:
             return
         assert self.env is not None
         episodes = episodes_for(self.demonstrations, self.demonstration_episodes, self.env, "BC")
-        held_back = int(len(episodes) * self.validation_fraction)
-        learned = episodes[: len(episodes) - held_back]
+        n_held_out = int(len(episodes) * self.validation_fraction)
+        learned = episodes[: len(episodes) - n_held_out]
         parts = [self._cut((episode,)) for episode in learned]
         self._training = join(parts)
         for episode, part in zip(learned, parts, strict=True):
             total = {"r": float(episode.rewards.sum(dtype=np.float64)), "l": len(episode), "t": 0.0}
             self._infos += [{} for _ in range(len(part) - 1)] + [{"episode": total}]
-        if held_back:
+        if n_held_out:
             self._validation = self._batch(self._cut(episodes[len(learned) :]))
 
     def _cut(self, episodes: tuple[Episode, ...]) -> Sequences:
         n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
-        return cut_episodes(episodes, self.window, self.observation_space, n_actions, self.policy.state_size)
+        return cut_episodes(
+            episodes, self.sequence_layout, self.observation_space, n_actions, self.policy.state_size
+        )
 
     def _batch(self, sequences: Sequences) -> SequenceSample:
         n = len(sequences)
@@ -294,7 +296,7 @@ class BC(ValidatedAlgorithm):
     def _excluded_save_params(self) -> list[str]:
         return [
             *super()._excluded_save_params(),
-            *unsaved(self.demonstrations),
+            *unsaved_demonstrations(self.demonstrations),
             "_training",
             "_validation",
             "_infos",

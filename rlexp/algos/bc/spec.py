@@ -22,7 +22,7 @@ SPECS = (
     AlgoSpec(
         "bc",
         "rlexp.algos.bc.bc:BC",
-        "Behaviour cloning, with or without a memory",
+        "Behaviour cloning, recurrent or not",
         actions=("discrete",),
         observations=("vector", "image", "dict"),
         config=BCConfig,

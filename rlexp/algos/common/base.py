@@ -1,4 +1,4 @@
-"""What every algorithm here adds to Stable-Baselines3's base class: bad input is answered with one line."""
+"""What every algorithm here adds to Stable-Baselines3's base class: validation, with errors of one line."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ValidatedAlgorithm(BaseAlgorithm):
     """Mixin that comes before Stable-Baselines3's class."""
 
     config: ClassVar[type[Any] | None] = None
-    """Dataclass of its settings, whose ranges hold for the constructor as for the command line."""
+    """Dataclass of its settings; constructor and command line check the same ranges."""
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
-        """Answer settings with a former name, which a constructor could only call unexpected."""
+        """Reject settings under a former name, and name the new one."""
         cls._check_names(settings)
         cls._check_names(settings.get("policy_kwargs") or {})
         return super().__new__(cls)
@@ -52,10 +52,10 @@ class ValidatedAlgorithm(BaseAlgorithm):
     def load(cls, path: Any, env: Any = None, *args: Any, **kwargs: Any) -> Self:
         """Load a model as :meth:`stable_baselines3.common.base_class.BaseAlgorithm.load` does.
 
-        Without ``env`` nothing says what the model will act in: its actions are numbers, and another environment may
-        mean something else by them.
+        Without ``env`` nothing checks that the model acts in the environment it was trained on: actions are numbers,
+        which may have another meaning elsewhere.
 
-        :raises UsageError: when the spaces of ``env`` are not those with which the model was trained
+        :raises UsageError: when the model was trained with other spaces than those of ``env``
         """
         try:
             return super().load(path, env, *args, **kwargs)
@@ -65,7 +65,7 @@ class ValidatedAlgorithm(BaseAlgorithm):
     def set_env(self, env: Any, force_reset: bool = True) -> None:
         """Set the environment as Stable-Baselines3 does.
 
-        :raises UsageError: when its spaces are not those with which the model was built
+        :raises UsageError: when the model was built with other spaces
         """
         try:
             super().set_env(env, force_reset)
@@ -76,7 +76,9 @@ class ValidatedAlgorithm(BaseAlgorithm):
         if policy_name not in self.policy_aliases:
             known = ", ".join(self.policy_aliases)
             nearest = did_you_mean(policy_name, self.policy_aliases)
-            raise UsageError(f"policy: '{policy_name}' given, {type(self).__name__} knows {known}{nearest}")
+            raise UsageError(
+                f"policy: '{policy_name}' given, {type(self).__name__} supports {known}{nearest}"
+            )
         return self.policy_aliases[policy_name]
 
     def _setup_model(self) -> None:
@@ -84,7 +86,7 @@ class ValidatedAlgorithm(BaseAlgorithm):
         super()._setup_model()  # type: ignore[safe-super]
 
     def _validate(self) -> None:
-        """Check what the constructor was given; an algorithm that sets itself up calls this first.
+        """Check the constructor's arguments; an algorithm with its own ``_setup_model`` calls this first.
 
         :raises UsageError: naming the setting
         """
@@ -105,7 +107,7 @@ class ValidatedAlgorithm(BaseAlgorithm):
         for name in self.policy_kwargs:
             if name not in parameters:
                 raise UsageError(
-                    f"policy_kwargs: '{name}' given, {self.policy_class.__name__} knows {', '.join(known)}"
+                    f"policy_kwargs: '{name}' given, {self.policy_class.__name__} supports {', '.join(known)}"
                     f"{did_you_mean(name, known)}"
                 )
 
@@ -120,7 +122,10 @@ def _explained(error: ValueError, algorithm: type[Any]) -> ValueError:
 
 
 def policy_by_shape(observation_space: spaces.Space[Any]) -> str:
-    """Return the policy that fits some observations: whatever has three dimensions is an image."""
+    """Return the policy for some observations; whatever has three dimensions is an image.
+
+    :param observation_space: of the environment
+    """
     if isinstance(observation_space, spaces.Dict):
         return "MultiInputPolicy"
     return "CnnPolicy" if len(observation_space.shape or ()) == 3 else "MlpPolicy"
@@ -132,6 +137,8 @@ def require_discrete_vectors(
     """Check that an environment has discrete actions and observations in one vector.
 
     :param name: of the algorithm
+    :param observation_space: of the environment
+    :param action_space: of the environment
     :raises UsageError: naming the space
     """
     if not isinstance(action_space, spaces.Discrete):
@@ -143,13 +150,13 @@ def require_discrete_vectors(
 
 
 def _line(value: Any) -> str:
-    """Return what would take many lines in one, its middle left out where it is long."""
+    """Return a text in one line, shortened in the middle if it is long."""
     text = " ".join(str(value).split())
     return text if len(text) <= 200 else f"{text[:100]} ... {text[-100:]}"
 
 
 def reject_reset_result(observation: Any) -> None:
-    """Check that ``predict`` is given an observation and not what gymnasium's ``reset`` returns.
+    """Check that an argument of ``predict`` is an observation and not what gymnasium's ``reset`` returns.
 
     :raises ValueError: as Stable-Baselines3 does
     """

@@ -27,9 +27,11 @@ def build(
 ) -> Any:
     """Build an algorithm.
 
-    :param spec: which one
+    :param spec: of the algorithm
     :param options: the ``algo`` config as plain containers; passed on as copies, since SB3 modifies them
-    :param env: what it will be trained on
+    :param env: to train on
+    :param seed: of the algorithm
+    :param device: of the networks
     :param masked: whether the environment masks actions, which takes an algorithm that reads masks
     :param encoder: ``"module:class"`` of the features extractor that reads the environment's observations; None: the
         policy's own
@@ -51,9 +53,8 @@ def build(
             and arguments["policy"].startswith("Cnn")
             and is_small_image(env.observation_space)
         ):
-            policy_kwargs["features_extractor_class"] = (
-                MinAtarCNN  # Stable-Baselines3's own layers do not fit
-            )
+            # Stable-Baselines3's own layers need larger images.
+            policy_kwargs["features_extractor_class"] = MinAtarCNN
         if encoder is not None:
             policy_kwargs["features_extractor_class"] = load(encoder)
     else:
@@ -64,7 +65,7 @@ def build(
 
 
 def _policy_name(algorithm: type[Any], observation_space: spaces.Space[Any]) -> str:
-    """Return the policy that fits some observations; an algorithm with ``policy_for`` knows better."""
+    """Return the policy for some observations: the algorithm's own choice if it has ``policy_for``."""
     if hasattr(algorithm, "policy_for"):
         return str(algorithm.policy_for(observation_space))
     if isinstance(observation_space, spaces.Dict):

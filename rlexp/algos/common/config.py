@@ -8,10 +8,10 @@ from typing import Any, Optional
 
 from omegaconf import MISSING
 
-from rlexp.config.fields import automatic, choice, given, layers, number
+from rlexp.config.fields import automatic, choice, layers, number, required
 from rlexp.errors import UsageError
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 ACTIVATIONS = ("ReLU", "Tanh", "ELU", "LeakyReLU", "GELU", "SiLU")
@@ -22,7 +22,7 @@ ACTIVATIONS = ("ReLU", "Tanh", "ELU", "LeakyReLU", "GELU", "SiLU")
 class NetworkConfig:
     """A policy whose networks follow from the observations."""
 
-    name: str = given()
+    name: str = required()
     policy: str = choice("auto", "MlpPolicy", "CnnPolicy", "MultiInputPolicy")
     net_arch: Any = layers(per_network=True, policy=True)
     activation_fn: str = choice(*ACTIVATIONS, policy=True)
@@ -32,7 +32,7 @@ class NetworkConfig:
 class ActorCriticConfig(NetworkConfig):
     """What the on-policy actor-critics share."""
 
-    ortho_init: bool = given(policy=True)
+    ortho_init: bool = required(policy=True)
     learning_rate: float = number(above=0)
     n_steps: int = number(at_least=1)
     gamma: float = number(above=0, at_most=1)
@@ -71,7 +71,7 @@ class ClippedPolicyConfig(ActorCriticConfig):
 class OffPolicyConfig:
     """What every algorithm with a replay buffer of transitions shares."""
 
-    name: str = given()
+    name: str = required()
     learning_rate: float = number(above=0)
     buffer_size: int = number(at_least=1)
     learning_starts: int = number(at_least=0)
@@ -115,8 +115,8 @@ class SequenceConfig(NetworkConfig):
     lstm_hidden_size: int = number(at_least=0, policy=True)
     n_lstm_layers: int = number(at_least=1, policy=True)
     head_arch: list[int] = layers()
-    previous_action: bool = given()
-    previous_reward: bool = given()
+    previous_action: bool = required()
+    previous_reward: bool = required()
     learning_rate: float = number(above=0)
     batch_size: int = number(at_least=1)
     sequence_length: int = number(at_least=1)

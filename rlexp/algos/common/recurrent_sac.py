@@ -152,9 +152,9 @@ class RecurrentSAC(ValidatedAlgorithm, SavedReplay, SAC):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        begins_anew = reset_num_timesteps or self._last_obs is None
+        resets = reset_num_timesteps or self._last_obs is None
         found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **kwargs)
-        if begins_anew:  # the tasks have been reset in the middle of whatever they were doing
+        if resets:  # the environments have been reset in the middle of their episodes
             self.replay_buffer.break_trajectories()
             self._last_lstm_states = None
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.config.fields import given
+from rlexp.config.fields import required
 from rlexp.registry import ACTION_KINDS, OBSERVATION_KINDS, AlgoSpec
 
 _CONTROLLER = "rlexp.algos.controllers.controllers:Controller"
@@ -15,7 +15,7 @@ _RANDOM = "rlexp.algos.controllers.controllers:RandomPolicy"
 class ControllerConfig:
     """A policy that learns nothing."""
 
-    name: str = given()
+    name: str = required()
 
 
 def _reference(

@@ -9,10 +9,10 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import polyak_update
 from stable_baselines3.dqn.policies import DQNPolicy
 
-from rlexp.algos.common.demonstrated import DemonstrationLearner, Given
+from rlexp.algos.common.demonstration_learner import DemonstrationLearner, DemonstrationSource
 from rlexp.algos.dqfd.spec import DQfDConfig
 from rlexp.algos.dqn.dqn import DQN
-from rlexp.buffers.demonstration_replay import DemonstratedSamples, DemonstrationReplay
+from rlexp.buffers.demonstration_replay import DemonstrationReplay, DemonstrationSamples
 from rlexp.losses.dqn import td_targets, weighted_td_loss
 from rlexp.losses.sequences import l2_penalty, large_margin
 
@@ -35,14 +35,14 @@ class DQfD(DemonstrationLearner, DQN):
     :param n_step_coef: weight of the n-step loss
     :param supervised_coef: weight of the large-margin loss. TD terms are half the squared error here; where they are
         the whole square, as in DI-engine, the same coefficient weighs half as much: 0.5 here is 1 there
-    :param margin: by which the value of the demonstrated action has to lead
+    :param margin: margin by which the value of the expert's action has to lead
     :param l2_coef: weight of the sum of squares of all parameters
     :param n_steps: rewards before the value of the n-step loss is bootstrapped
     :param dueling: state value and advantages in streams of their own
-    :param replay: ``"proportional"``, the only scheme of the common replay
+    :param replay: ``"proportional"``, the only supported scheme
     :param alpha: how much priorities matter, from 0 (uniform) to 1
     :param beta: how much importance weights correct at first, from 0 to 1; grows to 1 over training
-    :param priority_epsilon: added to every priority; 0, since the two bonuses stand for it
+    :param priority_epsilon: added to every priority; 0, since the two bonuses replace it
     :param dqn: every other argument of :class:`~rlexp.algos.dqn.dqn.DQN`
     :raises UsageError: when a setting, a space or the demonstrations cannot work
     """
@@ -55,7 +55,7 @@ class DQfD(DemonstrationLearner, DQN):
         policy: str | type[DQNPolicy],
         env: GymEnv | str,
         *,
-        demonstrations: Given | None = None,
+        demonstrations: DemonstrationSource | None = None,
         demonstration_episodes: int | None = None,
         pretrain_updates: int = 1000,
         agent_bonus: float = 0.001,
@@ -108,7 +108,7 @@ class DQfD(DemonstrationLearner, DQN):
     def _pretrain(self, updates: int) -> None:
         for _ in range(updates):
             self.train(1, self.batch_size)
-            # Later it is renewed as steps go by; here as often as with one task, an update per train_freq steps.
+            # During training it depends on steps; here on updates, as often as with one environment.
             if self._n_updates % max(1, self.target_update_interval // self._steps_per_update()) == 0:
                 polyak_update(self.q_net.parameters(), self.q_net_target.parameters(), self.tau)
 
@@ -122,7 +122,7 @@ class DQfD(DemonstrationLearner, DQN):
         self._update_learning_rate(self.policy.optimizer)
         self.replay_buffer.anneal(self._current_progress_remaining)
         for _ in range(gradient_steps):
-            batch = self.replay_buffer.sample_demonstrated(batch_size, self._vec_normalize_env)
+            batch = self.replay_buffer.sample_mixed(batch_size, self._vec_normalize_env)
             loss, td_errors = self._loss(batch)
             self.policy.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -140,13 +140,13 @@ class DQfD(DemonstrationLearner, DQN):
         drawn = replay.agent_draws + replay.demonstration_draws
         self.logger.record("replay/demonstration_share", replay.demonstration_draws / drawn)
 
-    def _loss(self, batch: DemonstratedSamples) -> tuple[th.Tensor, th.Tensor]:
-        """Return the loss and the one-step TD errors, ``(n, 1)``, which are what priorities are made of."""
+    def _loss(self, batch: DemonstrationSamples) -> tuple[th.Tensor, th.Tensor]:
+        """Return the loss and the one-step TD errors, ``(n, 1)``, from which priorities are computed."""
         many, one = batch.many, batch.one
         with th.no_grad():
-            ahead = _stacked(one.next_observations, many.next_observations)
-            chooser = self.q_net(ahead).chunk(2) if self.double_q else (None, None)
-            near, far = self.q_net_target(ahead).chunk(2)
+            following = _stacked(one.next_observations, many.next_observations)
+            chooser = self.q_net(following).chunk(2) if self.double_q else (None, None)
+            near, far = self.q_net_target(following).chunk(2)
             assert many.discounts is not None
             one_step = td_targets(one.rewards, one.dones, self.gamma, near, chooser[0])
             n_step = td_targets(many.rewards, many.dones, many.discounts, far, chooser[1])
@@ -158,7 +158,7 @@ class DQfD(DemonstrationLearner, DQN):
         loss = loss + self.n_step_coef * weighted_td_loss(n_step - taken, many.weights, self.td_clip)
         if self.supervised_coef > 0:
             lead = large_margin(values, actions.squeeze(1), self.margin).unsqueeze(1)
-            loss = loss + self.supervised_coef * (lead * batch.demonstrated * many.weights).mean()
+            loss = loss + self.supervised_coef * (lead * batch.is_demonstration * many.weights).mean()
         if self.l2_coef > 0:
             loss = loss + self.l2_coef * l2_penalty(self.q_net.parameters())
         return loss, td_errors.detach()

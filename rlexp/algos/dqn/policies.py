@@ -1,4 +1,4 @@
-"""Stable-Baselines3's DQN policies with a dueling head, and convolutions that fit the picture."""
+"""Stable-Baselines3's DQN policies with a dueling head, and convolutions for any image size."""
 
 from __future__ import annotations
 

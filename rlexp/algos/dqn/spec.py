@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from rlexp.algos.common.config import ExplorationConfig, NetworkConfig, OffPolicyConfig
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 from rlexp.registry import AlgoSpec
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 
@@ -17,8 +17,8 @@ from rlexp.registry import AlgoSpec
 class DQNConfig(ExplorationConfig, OffPolicyConfig, NetworkConfig):
     """Settings of :class:`~rlexp.algos.dqn.dqn.DQN`."""
 
-    double_q: bool = given()
-    dueling: bool = given()
+    double_q: bool = required()
+    dueling: bool = required()
     n_steps: int = number(at_least=1)
     replay: str = choice("uniform", "proportional", "rank")
     alpha: Optional[float] = number(at_least=0, at_most=1)
@@ -30,7 +30,7 @@ class DQNConfig(ExplorationConfig, OffPolicyConfig, NetworkConfig):
     max_grad_norm: Optional[float] = number(above=0)
     reward_clip: Optional[float] = number(above=0)
     td_clip: Optional[float] = number(above=0)
-    share_frames: Optional[bool] = given()
+    share_frames: Optional[bool] = required()
 
 
 SPECS = (

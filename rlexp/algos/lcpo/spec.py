@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from rlexp.algos.common.config import ClippedPolicyConfig
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 from rlexp.registry import AlgoSpec
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 
@@ -18,10 +18,10 @@ class LCPOConfig(ClippedPolicyConfig):
     """Settings of :class:`~rlexp.algos.lcpo.lcpo.LCPO`."""
 
     policy: str = choice("auto", "MlpPolicy")
-    clip_gae: bool = given()
-    clip_lae: bool = given()
-    clip_n_hop_loops: bool = given()
-    clip_termination_loops: bool = given()
+    clip_gae: bool = required()
+    clip_lae: bool = required()
+    clip_n_hop_loops: bool = required()
+    clip_termination_loops: bool = required()
     loop_similarity: float = number(above=0, at_most=1)
     advantage_scaling: str = choice("rms", "standard", "none")
     learning_rate_decay_steps: Optional[int] = number(at_least=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlexp.algos.common.config import ClippedPolicyConfig
-from rlexp.config.fields import given
+from rlexp.config.fields import required
 from rlexp.registry import AlgoSpec
 
 
@@ -13,7 +13,7 @@ from rlexp.registry import AlgoSpec
 class PPOConfig(ClippedPolicyConfig):
     """Settings of :class:`stable_baselines3.PPO`."""
 
-    normalize_advantage: bool = given()
+    normalize_advantage: bool = required()
 
 
 SPECS = (

@@ -1,4 +1,4 @@
-"""Acting with a memory, and what an actor sends home: complete sequences; no learner and no replay in sight."""
+"""Acting with a recurrent policy, and cutting what happens into sequences; knows neither learner nor replay."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ Observations = Array | dict[str, Array]
 def per_actor_epsilons(
     n: int, base: float, exponent: float, total: int | None = None, first: int = 0
 ) -> Array:
-    """``ε_i = base^(1 + exponent i / (N - 1))``: every actor explores at a rate of its own (Horgan et al. 2018).
+    """``ε_i = base^(1 + exponent i / (N - 1))``: a constant exploration rate per actor (Horgan et al. 2018).
 
-    :param n: actors here
-    :param base: of the one that explores most, 0.4 in the paper
-    :param exponent: 7 in the paper
-    :param total: N, all actors everywhere; None: those here
-    :param first: number of the first one here
+    :param n: number of actors in this process
+    :param base: ε of the actor that explores most, 0.4 in the paper
+    :param exponent: α, 7 in the paper
+    :param total: N, actors of all processes; None: n
+    :param first: index of this process's first actor
     """
-    places = (first + np.arange(n)) / max((total or n) - 1, 1)
-    return np.asarray(base ** (1 + exponent * places))
+    positions = (first + np.arange(n)) / max((total or n) - 1, 1)
+    return np.asarray(base ** (1 + exponent * positions))
 
 
 class Actor:
-    """Steps environments with a policy and cuts what happens into sequences.
+    """Steps environments with a policy and cuts the trajectories into sequences.
 
     :param policy: its network is read only
     :param n_envs: environments stepped together
     :param window: how episodes are cut
     """
 
-    def __init__(self, policy: RecurrentPolicy, n_envs: int, window: SequenceLayout) -> None:
+    def __init__(self, policy: RecurrentPolicy, n_envs: int, layout: SequenceLayout) -> None:
         self.policy = policy
         self.n_envs = n_envs
         space = policy.observation_space
         self._none = int(policy.action_space.n)
-        self._builder = SequenceBuilder(n_envs, window, space, self._none, policy.state_size)
+        self._builder = SequenceBuilder(n_envs, layout, space, self._none, policy.state_size)
         self._states = np.zeros((n_envs, policy.state_size), np.float32)
         self._last_actions = np.full(n_envs, self._none)
         self._last_rewards = np.zeros(n_envs, np.float32)
@@ -50,7 +50,10 @@ class Actor:
         self._actions = self._last_actions
 
     def begin(self, observations: Observations) -> None:
-        """Begin an episode in every environment, whatever was going on."""
+        """Begin an episode in every environment, whether or not the previous one has ended.
+
+        :param observations: the first ones, ``(n_envs, ...)``
+        """
         for env in range(self.n_envs):
             self._begin(env, observations)
 
@@ -61,10 +64,10 @@ class Actor:
         self._last_rewards[env] = 0.0
 
     def act(self, observations: Observations, epsilons: Array | float) -> Array:
-        """Choose actions; nothing is remembered before :meth:`observe`.
+        """Choose actions; :meth:`observe` stores them.
 
         :param observations: ``(n_envs, ...)``
-        :param epsilons: how likely each action is drawn at random, ``(n_envs,)`` or a number
+        :param epsilons: exploration rates, ``(n_envs,)`` or a number
         :return: ``(n_envs,)``
         """
         self.policy.set_training_mode(False)
@@ -80,13 +83,13 @@ class Actor:
     def observe(
         self, rewards: Array, dones: Array, infos: list[dict[str, Any]], new_observations: Observations
     ) -> Sequences | None:
-        """Take in what came of the actions.
+        """Store the outcome of the actions.
 
         :param rewards: ``(n_envs,)``
         :param dones: ``(n_envs,)``
         :param infos: Stable-Baselines3's, with ``terminal_observation`` and ``TimeLimit.truncated``
         :param new_observations: ``(n_envs, ...)``; of an environment that is done, its next episode's first
-        :return: sequences that became complete; None: none did
+        :return: complete sequences; None: there are none
         """
         dones = np.asarray(dones, bool)
         terminated = dones.copy()
@@ -103,7 +106,7 @@ class Actor:
         return found
 
     def state(self) -> dict[str, Any]:
-        """Return what acting on needs: recurrent states and unfinished sequences."""
+        """Return the state of acting: recurrent states and unfinished sequences."""
         return {
             "builder": self._builder.state(),
             "states": self._states,
@@ -112,14 +115,14 @@ class Actor:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back a state."""
+        """Restore what :meth:`state` returned."""
         self._builder.load_state(state["builder"])
         self._states = state["states"].copy()
         self._last_actions, self._last_rewards = state["last_actions"].copy(), state["last_rewards"].copy()
 
 
 def _with_finals(observations: Observations, finals: dict[int, Any]) -> Observations:
-    """Return observations in which those of some environments are others; a copy where there are any."""
+    """Return observations with those of some environments replaced; a copy if there are any."""
     if not finals:
         return observations
     if isinstance(observations, dict):
@@ -128,7 +131,7 @@ def _with_finals(observations: Observations, finals: dict[int, Any]) -> Observat
             for key, part in parts.items():
                 part[env] = final[key]
         return parts
-    rows = observations.copy()
+    replaced = observations.copy()
     for env, final in finals.items():
-        rows[env] = final
-    return rows
+        replaced[env] = final
+    return replaced

@@ -1,4 +1,4 @@
-"""Learning from batches of sequences, wherever they come from; no environment and no replay in sight."""
+"""Updates from batches of sequences; knows neither environments nor replay."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ Info = dict[str, th.Tensor]
 
 @dataclass(frozen=True)
 class Settings:
-    """What an update depends on beside the batch.
+    """Hyper-parameters of an update.
 
     :param gamma: discount factor
     :param n_steps: of the n-step target
-    :param burn_in: rows before the windows
+    :param burn_in: time steps before those to learn from
     :param double_q: the online network chooses the action that the target network values
     :param rescale_epsilon: ε of value rescaling; None: values are not rescaled
     :param td_clip: TD errors are clipped to ±td_clip in the gradient; None: not at all
-    :param eta: share of the largest error in a sequence's priority, the rest is the mean's
+    :param eta: weight of the largest error in a sequence's priority; the mean error has the rest
     :param n_step_coef: weight of the n-step loss
-    :param one_step_coef: weight of the one-step loss; its errors then count in priorities, too
+    :param one_step_coef: weight of the one-step loss; if positive, its errors are part of the priorities, too
     :param supervised_coef: weight of the large-margin loss, on demonstrations only
-    :param margin: by which the expert's action has to lead
+    :param margin: margin of the large-margin loss
     :param l2_coef: weight of the sum of squares of all parameters
-    :param max_grad_norm: gradients longer than this are cut to it
-    :param target_update_interval: updates between two of the target network
-    :param tau: 1: the target network is replaced; less: it follows
+    :param max_grad_norm: gradients are clipped to this norm
+    :param target_update_interval: updates between two updates of the target network
+    :param tau: weight of the online network in an update of the target network; 1: it is replaced
     """
 
     gamma: float
@@ -70,7 +70,7 @@ class Learner:
     """Updates the networks of a policy.
 
     :param policy: online and target network, optimizer
-    :param settings: see there
+    :param settings: hyper-parameters
     """
 
     def __init__(self, policy: RecurrentPolicy, settings: Settings) -> None:
@@ -79,8 +79,9 @@ class Learner:
         self.updates = 0
 
     def update(self, batch: SequenceSample) -> tuple[Floats, Info]:
-        """Take one step of the optimizer.
+        """Take one optimizer step.
 
+        :param batch: sequences
         :return: new priorities, ``(B,)``, and what to log
         """
         self.policy.set_training_mode(True)
@@ -95,20 +96,28 @@ class Learner:
         return priorities.cpu().numpy(), {**info, "grad_norm": norm.detach()}
 
     def initial_priorities(self, sequences: Sequences) -> Floats:
-        """Return what an update would report for new sequences of the agent's own, ``(n,)``."""
+        """Return the priorities of new sequences of the agent, as an update would compute them, ``(n,)``.
+
+        :param sequences: n of them
+        """
         n = len(sequences)
         burn_in, device = self.settings.burn_in, self.policy.device
         return self.priorities(tensors(sequences, np.ones(n), np.zeros(n, bool), burn_in, device))
 
     def priorities(self, batch: SequenceSample) -> Floats:
-        """Return the priorities that an update would report, ``(B,)``, without learning."""
+        """Return the priorities that an update would compute, ``(B,)``, without learning.
+
+        :param batch: sequences
+        """
         with th.inference_mode():
             return self.loss(batch)[1].cpu().numpy()
 
     def loss(self, batch: SequenceSample) -> tuple[th.Tensor, th.Tensor, Info]:
         """Return the loss, priorities ``(B,)`` and what to log.
 
-        One unroll of the online and one of the target network serve every term: they are slices of the same values.
+        All terms are computed from one unroll of the online network and one of the target network.
+
+        :param batch: sequences
         """
         settings = self.settings
         values, targets = self._values(batch)
@@ -116,7 +125,7 @@ class Learner:
         rewards = batch.last_rewards[settings.burn_in + 1 :]
         steps = len(actions)
         valid = valid_steps(steps, batch.lengths)
-        # In padding there is no action; any will do, since nothing of it counts.
+        # Padding has no actions; any index will do, since it is masked out.
         actions = actions.clamp(max=values.shape[-1] - 1)
         taken = values[:-1].gather(-1, actions.unsqueeze(-1)).squeeze(-1)
 
@@ -138,7 +147,7 @@ class Learner:
             sizes = sizes + settings.one_step_coef * one_step.detach().abs()
             parts["one_step_loss"] = settings.one_step_coef, mean(huber(one_step, settings.td_clip))
         if settings.supervised_coef > 0:
-            lead = large_margin(values[:-1], actions, settings.margin) * batch.demonstrated
+            lead = large_margin(values[:-1], actions, settings.margin) * batch.is_demonstration
             parts["supervised_loss"] = settings.supervised_coef, mean(lead)
         if settings.l2_coef > 0:
             parts["l2"] = settings.l2_coef, l2_penalty(self.policy.q_net.parameters())

@@ -1,4 +1,4 @@
-"""A policy with a memory: an online and a target network, and acting with a recurrent state."""
+"""A recurrent policy: an online and a target network, and acting with a recurrent state."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ State = tuple[Array, ...]
 class RecurrentPolicy(BasePolicy):
     """Greedy over the outputs of a :class:`RecurrentNet`.
 
-    :param observation_space: vectors, pictures, or a dictionary
+    :param observation_space: vectors, images, or a dictionary
     :param action_space: Discrete
     :param lr_schedule: as in Stable-Baselines3
     :param net_arch: hidden units of the layers between the features and the LSTM; None: [64]
-    :param lstm_hidden_size: units of the LSTM; 0: no memory
+    :param lstm_hidden_size: units of the LSTM; 0: none
     :param n_lstm_layers: layers of the LSTM
-    :param head_arch: hidden units of the layers behind the LSTM, of each stream; None: none
+    :param head_arch: hidden units of the layers after the LSTM, of each stream; None: none
     :param dueling: state value and advantages in streams of their own
     :param previous_action: whether the network reads the action taken before the observation
     :param previous_reward: whether it reads the reward that came with the observation, through tanh
     :param with_target: whether there is a target network
     :param activation_fn: between layers
-    :param features_extractor_class: None: what fits the observations
+    :param features_extractor_class: None: chosen by the observations
     :param features_extractor_kwargs: its arguments
     :param optimizer_class: of all networks
     :param optimizer_kwargs: its arguments except the learning rate; Adam is fused unless they say otherwise
@@ -100,7 +100,7 @@ class RecurrentPolicy(BasePolicy):
 
     @property
     def state_size(self) -> int:
-        """Numbers of a recurrent state."""
+        """Size of a recurrent state."""
         return self.q_net.state_size
 
     def set_training_mode(self, mode: bool) -> None:
@@ -141,14 +141,14 @@ class RecurrentPolicy(BasePolicy):
         deterministic: bool = False,
         rewards: Array | None = None,
     ) -> tuple[Array, State | None]:
-        """Act as Stable-Baselines3's recurrent policies do; the state carries the previous action along.
+        """Act as Stable-Baselines3's recurrent policies do; the state includes the previous action.
 
         :param observation: one, or ``(n, ...)``
-        :param state: what the call before returned, None at the beginning
-        :param episode_start: ``(n,)``: where an episode begins, so that nothing is remembered
-        :param deterministic: False: drawn from the softmax of the outputs
-        :param rewards: that came with the observations, ``(n,)``; None: 0, which is right only for a network that does
-            not read them, or where there are none
+        :param state: what the last call returned; None: the beginning of an episode
+        :param episode_start: ``(n,)``: where an episode begins, so that the state is reset
+        :param deterministic: False: sampled from the softmax of the outputs
+        :param rewards: that came with the observations, ``(n,)``; None: 0, which is correct only for networks that do
+            not read them
         :return: actions and the new state
         """
         reject_reset_result(observation)
@@ -159,12 +159,13 @@ class RecurrentPolicy(BasePolicy):
         if state is None:
             state = (np.zeros((n, self.state_size), np.float32), np.full(n, none))
         states, last_actions = state
-        given = np.zeros(n) if rewards is None else np.asarray(rewards, np.float64).reshape(n)
+        last_rewards = np.zeros(n) if rewards is None else np.asarray(rewards, np.float64).reshape(n)
         if episode_start is not None:
             begins = np.asarray(episode_start, bool).reshape(n)
             states = np.where(begins[:, None], np.float32(0), states)
-            last_actions, given = np.where(begins, none, last_actions), np.where(begins, 0.0, given)
-        outputs, states = self.values(tensor, last_actions, given, states)
+            last_actions = np.where(begins, none, last_actions)
+            last_rewards = np.where(begins, 0.0, last_rewards)
+        outputs, states = self.values(tensor, last_actions, last_rewards, states)
         actions = self._choose(outputs, deterministic)
         return (actions if vectorized else actions.squeeze(axis=0)), (states, actions)
 
@@ -173,11 +174,11 @@ class RecurrentPolicy(BasePolicy):
         return np.asarray(chosen.cpu().numpy())
 
     def _predict(self, observation: PyTorchObs, deterministic: bool = False) -> th.Tensor:
-        raise NotImplementedError("a policy with a memory acts through predict()")
+        raise NotImplementedError("a recurrent policy acts through predict()")
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         parameters = super()._get_constructor_parameters()
-        del parameters["normalize_images"]  # the encoders see to that
+        del parameters["normalize_images"]  # the features extractors do that
         return {
             **parameters,
             **self._net_arguments,

@@ -49,28 +49,28 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
     :param double_q: the online network chooses the next action, the target network values it
     :param rescale_epsilon: ε of value rescaling, h(x) = sign(x)(√(|x| + 1) - 1) + εx; None: values are not rescaled
     :param td_clip: TD errors are clipped to ±td_clip in the gradient; None: not at all
-    :param eta: share of the largest error in a sequence's priority, the rest is the mean's; from 0 to 1
-    :param max_grad_norm: gradients longer than this are cut to it; None: none are
-    :param target_update_interval: updates between two of the target network
-    :param tau: share of the online network that the target network takes over; 1: it is replaced
+    :param eta: weight of the largest error in a sequence's priority, from 0 to 1; the mean error has the rest
+    :param max_grad_norm: gradients are clipped to this norm; None: not clipped
+    :param target_update_interval: updates between two updates of the target network
+    :param tau: weight of the online network in an update of the target network; 1: it is replaced
     :param replay: ``"proportional"`` or ``"rank"``
     :param alpha: how much priorities matter, from 0 (uniform) to 1
     :param beta: how much importance weights correct, from 0 to 1, throughout
-    :param priority_epsilon: added to a sequence's error, so that none is never sampled; small, 1e-6
-    :param initial_priorities: ``"computed"``: of new sequences as the learner would report them; ``"max"``: the largest
+    :param priority_epsilon: added to a sequence's error, so that every sequence can be sampled; small, 1e-6
+    :param initial_priorities: ``"computed"``: of new sequences as the learner computes them; ``"max"``: the largest
         so far
     :param dueling: state value and advantages in streams of their own
-    :param head_arch: hidden units of the layers behind the LSTM, of each stream; None: none
+    :param head_arch: hidden units of the layers after the LSTM, of each stream; None: none
     :param previous_action: whether the network reads the action taken before the observation
     :param previous_reward: whether it reads the reward that came with the observation, through tanh
     :param train_freq: steps of every environment between updates
     :param gradient_steps: updates each time; -1: as many as steps were taken
     :param exploration_initial_eps: how likely an action is random at the beginning
     :param exploration_final_eps: how likely it is at the end of the decline
-    :param exploration_fraction: share of the budget over which it declines linearly
+    :param exploration_fraction: fraction of the budget over which it declines linearly
     :param epsilon_base: each environment explores at a constant rate of its own, see
-        :func:`~rlexp.algos.r2d2.actor.per_actor_epsilons`; 0.4 is published. None: all at the same, falling one
-    :param epsilon_exponent: how far these rates lie apart; 7 is published
+        :func:`~rlexp.algos.r2d2.actor.per_actor_epsilons`; 0.4 is published. None: the same, declining rate for all
+    :param epsilon_exponent: how far these rates are apart; 7 is published
     :param stats_window_size: episodes over which reported returns and lengths are averaged
     :param tensorboard_log: folder of TensorBoard's files; None: none
     :param policy_kwargs: further arguments of the policy
@@ -203,22 +203,20 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
             self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
         )
         self.learner = Learner(self.policy, self._settings())
-        self.acting = Actor(self.policy, self.n_envs, self.window)
+        self.acting = Actor(self.policy, self.n_envs, self.sequence_layout)
         self.replay_buffer = self._make_replay()
 
     def _check_environment(self) -> None:
         if isinstance(self.action_space, spaces.Discrete) and self.action_space.start != 0:
             raise UsageError(
-                f"{type(self).__name__} needs actions that are numbered from 0, the task has {self.action_space}"
+                f"{type(self).__name__} needs actions that are numbered from 0, the environment has {self.action_space}"
             )
         if self._vec_normalize_env is not None:
-            raise UsageError(
-                f"{type(self).__name__} takes observations and rewards as they are, no VecNormalize"
-            )
+            raise UsageError(f"{type(self).__name__} does not support VecNormalize")
 
     @property
-    def window(self) -> SequenceLayout:
-        """How episodes are cut."""
+    def sequence_layout(self) -> SequenceLayout:
+        """How episodes are cut into sequences."""
         half = max(self.burn_in, self.sequence_length // 2, 1)
         return SequenceLayout(
             self.burn_in, self.sequence_length, half if self.sequence_period is None else self.sequence_period
@@ -231,7 +229,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
     def _make_store(self, capacity: int, priority_epsilon: float) -> PrioritizedSequences:
         return PrioritizedSequences(
             capacity,
-            self.window,
+            self.sequence_layout,
             self.observation_space,
             int(self.action_space.n),  # type: ignore[attr-defined]
             self.policy.state_size,
@@ -242,7 +240,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         )
 
     def _make_replay(self) -> MixedSequences:
-        agent = self._make_store(self.buffer_size // self.window.period, self.priority_epsilon)
+        agent = self._make_store(self.buffer_size // self.sequence_layout.period, self.priority_epsilon)
         return MixedSequences(agent, None, 0.0, self.device)
 
     def _setup_learn(
@@ -253,9 +251,9 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        begins_anew = reset_num_timesteps or self._last_obs is None
+        resets = reset_num_timesteps or self._last_obs is None
         found = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args, **kwargs)
-        if begins_anew:  # the tasks have been reset in the middle of whatever they were doing
+        if resets:  # the environments have been reset in the middle of their episodes
             self.acting.begin(self._last_obs)  # type: ignore[arg-type]
         return found
 
@@ -264,7 +262,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[Array, Array]:
-        """Act in every environment; before learning starts at random, the recurrent state being kept all the same."""
+        """Act in every environment; at random before learning starts, but the recurrent states are updated."""
         epsilons: Array | float = 1.0
         if self.num_timesteps >= learning_starts:
             epsilons = self.exploration_rate
@@ -283,7 +281,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         dones: Array,
         infos: list[dict[str, Any]],
     ) -> None:
-        """Remember one step of every environment, and store what became complete."""
+        """Add one step of every environment, and store the sequences that are complete."""
         complete = self.acting.observe(reward, dones, infos, new_obs)
         self._last_obs = new_obs
         if complete is None:
@@ -312,8 +310,8 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
             return actions, after
         assert after is not None
         chosen = np.atleast_1d(actions).copy()
-        for place in np.flatnonzero(np.random.random_sample(len(chosen)) < self.exploration_rate):
-            chosen[place] = self.action_space.sample()
+        for env in np.flatnonzero(np.random.random_sample(len(chosen)) < self.exploration_rate):
+            chosen[env] = self.action_space.sample()
         return (chosen if np.ndim(actions) else chosen.squeeze(axis=0)), (after[0], chosen)
 
     # ------------------------------------------------------------------------------------------------ learning
@@ -324,13 +322,13 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
             return  # no sequence is complete yet
         self._learn_from_replay(gradient_steps, batch_size, None)
 
-    def _learn_from_replay(self, updates: int, batch_size: int, share: float | None) -> None:
-        """Do updates on batches with some share of demonstrations; None: the usual one."""
+    def _learn_from_replay(self, updates: int, batch_size: int, demonstration_ratio: float | None) -> None:
+        """Do updates on batches with some ratio of demonstrations; None: the configured one."""
         self._update_learning_rate(self.policy.optimizer)
         self.learner.updates = self._n_updates
         infos: list[Info] = []
         for _ in range(updates):
-            drawn = self.replay_buffer.sample(batch_size, share)
+            drawn = self.replay_buffer.sample(batch_size, demonstration_ratio)
             priorities, info = self.learner.update(drawn.sample)
             self.replay_buffer.update_priorities(drawn, priorities)
             infos.append(info)
@@ -368,7 +366,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         return [*super()._excluded_save_params(), "acting", "learner", "replay_buffer"]
 
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return what learning on needs beyond Stable-Baselines3's own state: replay, memories, exploration rate."""
+        """Return the state that Stable-Baselines3 does not save: replay, recurrent states, exploration rate."""
         return {
             "replay": self.replay_buffer.checkpoint_state(),
             "actor": self.acting.state(),
@@ -376,7 +374,10 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
         }
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take back a state."""
+        """Restore what :meth:`checkpoint_state` returned.
+
+        :param state: of a checkpoint
+        """
         self.replay_buffer.load_checkpoint_state(state["replay"])
         self.acting.load_state(state["actor"])
         self.exploration_rate = state["exploration_rate"]

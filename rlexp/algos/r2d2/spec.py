@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from rlexp.algos.common.config import ExplorationConfig, OffPolicyConfig, SequenceConfig, period_of
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 from rlexp.errors import UsageError
 from rlexp.registry import AlgoSpec
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 
@@ -19,8 +19,8 @@ from rlexp.registry import AlgoSpec
 class R2D2Config(ExplorationConfig, OffPolicyConfig, SequenceConfig):
     """Settings of :class:`~rlexp.algos.r2d2.r2d2.R2D2`."""
 
-    dueling: bool = given()
-    double_q: bool = given()
+    dueling: bool = required()
+    double_q: bool = required()
     n_steps: int = number(at_least=1)
     rescale_epsilon: Optional[float] = number(at_least=0)
     td_clip: Optional[float] = number(above=0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from stable_baselines3.common.type_aliases import GymEnv
 
-from rlexp.algos.common.demonstrated import DemonstrationLearner, Given
+from rlexp.algos.common.demonstration_learner import DemonstrationLearner, DemonstrationSource
 from rlexp.algos.r2d2.policies import RecurrentPolicy
 from rlexp.algos.r2d2.r2d2 import R2D2
 from rlexp.algos.r2d3.spec import R2D3Config
@@ -22,7 +22,7 @@ LOSSES = {"paper": (1.0, 0.0, 0.0, 0.0), "dqfd": (1.0, 1.0, 1.0, 1e-5)}
 
 
 class R2D3(DemonstrationLearner, R2D2):
-    """R2D2 whose batches hold demonstrations, from a replay of their own.
+    """R2D2 whose batches contain demonstrations, from a replay buffer of their own.
 
     All arguments of :class:`~rlexp.algos.r2d2.r2d2.R2D2` are taken; these are added.
 
@@ -41,7 +41,7 @@ class R2D3(DemonstrationLearner, R2D2):
         error here; where they are the whole square, as in DI-engine, the same coefficient weighs half as much: 0.5 here
         is 1 there
     :param l2_coef: weight of the sum of squares of all parameters; None: by ``loss``, 0 or 1e-5
-    :param margin: by which the value of the demonstrated action has to lead
+    :param margin: margin by which the value of the expert's action has to lead
     :param r2d2: every other argument of :class:`~rlexp.algos.r2d2.r2d2.R2D2`
     :raises UsageError: when a setting, a space or the demonstrations cannot work
     """
@@ -52,7 +52,7 @@ class R2D3(DemonstrationLearner, R2D2):
         self,
         policy: str | type[RecurrentPolicy],
         env: GymEnv | str,
-        demonstrations: Given | None = None,
+        demonstrations: DemonstrationSource | None = None,
         demonstration_episodes: int | None = None,
         demonstration_ratio: float = 0.25,
         demonstration_priority_epsilon: float = 1e-6,
@@ -71,20 +71,22 @@ class R2D3(DemonstrationLearner, R2D2):
         self.demonstration_ratio = demonstration_ratio
         self.demonstration_priority_epsilon = demonstration_priority_epsilon
         self.pretrain_updates = pretrain_updates
-        given = (n_step_coef, one_step_coef, supervised_coef, l2_coef)
-        chosen = [usual if own is None else own for own, usual in zip(given, LOSSES[loss], strict=True)]
+        explicit = (n_step_coef, one_step_coef, supervised_coef, l2_coef)
+        chosen = [
+            default if value is None else value for value, default in zip(explicit, LOSSES[loss], strict=True)
+        ]
         self.n_step_coef, self.one_step_coef, self.supervised_coef, self.l2_coef = chosen
         self.margin = margin
         super().__init__(policy, env, **r2d2)
 
-    def _take_demonstrations(self) -> None:
-        """Fill the demonstrations' replay, which only learning needs: a trained policy acts without the file."""
+    def _load_demonstrations(self) -> None:
+        """Fill the demonstration buffer when learning begins: a trained policy acts without the file."""
         replay = self.replay_buffer
         if replay.demonstrations is not None:
             return
         sequences = cut_episodes(
             self._episodes(),
-            self.window,
+            self.sequence_layout,
             self.observation_space,
             int(self.action_space.n),  # type: ignore[attr-defined]
             self.policy.state_size,
@@ -94,7 +96,7 @@ class R2D3(DemonstrationLearner, R2D2):
         self.replay_buffer = MixedSequences(replay.agent, store, self.demonstration_ratio, self.device)
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
-        self._take_demonstrations()
+        self._load_demonstrations()
         return super()._setup_learn(*args, **kwargs)
 
     def _pretrain(self, updates: int) -> None:
@@ -103,7 +105,7 @@ class R2D3(DemonstrationLearner, R2D2):
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
         """Do some updates, each on a batch of its own."""
         if len(self.replay_buffer.agent) == 0 and self.demonstration_ratio == 0:
-            return  # nothing of the agent's own is complete yet
+            return  # no sequence of the agent is complete yet
         self._learn_from_replay(gradient_steps, batch_size, None)
 
     def _log_replay(self) -> None:
@@ -118,10 +120,13 @@ class R2D3(DemonstrationLearner, R2D2):
 
     def load_replay_buffer(self, path: str | Path | BufferedIOBase, truncate_last_traj: bool = True) -> None:
         """Read a replay; see :meth:`SavedReplay.load_replay_buffer`."""
-        self._take_demonstrations()
+        self._load_demonstrations()
         super().load_replay_buffer(path, truncate_last_traj)
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take back a state."""
-        self._take_demonstrations()
+        """Restore what :meth:`checkpoint_state` returned.
+
+        :param state: of a checkpoint
+        """
+        self._load_demonstrations()
         super().load_checkpoint_state(state)

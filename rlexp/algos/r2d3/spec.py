@@ -10,7 +10,7 @@ from rlexp.algos.r2d2.spec import R2D2Config
 from rlexp.config.fields import choice, number
 from rlexp.registry import AlgoSpec
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 

@@ -61,7 +61,9 @@ class RecurrentPPO(ValidatedAlgorithm, PlainRecurrentPPO):
                     "that actor and critic share; set shared_lstm=true enable_critic_lstm=false"
                 )
             if layer_norm and policy_kwargs.get("n_lstm_layers", 1) != 1:
-                raise UsageError(f"n_lstm_layers: {policy_kwargs['n_lstm_layers']} given, layer_norm knows 1")
+                raise UsageError(
+                    f"n_lstm_layers: {policy_kwargs['n_lstm_layers']} given, layer_norm supports 1 only"
+                )
             own = {"before_lstm": list(before_lstm or []), "layer_norm": layer_norm}
             kwargs["policy_kwargs"] = {**policy_kwargs, **own, "critic_trains_lstm": critic_trains_lstm}
             policy = SharedLstmPolicy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlexp.algos.ppo.spec import PPOConfig
-from rlexp.config.fields import choice, given, layers, number
+from rlexp.config.fields import choice, layers, number, required
 from rlexp.registry import AlgoSpec
 
 
@@ -16,11 +16,11 @@ class RecurrentPPOConfig(PPOConfig):
     policy: str = choice("auto", "MlpLstmPolicy", "CnnLstmPolicy", "MultiInputLstmPolicy")
     lstm_hidden_size: int = number(at_least=1, policy=True)
     n_lstm_layers: int = number(at_least=1, policy=True)
-    shared_lstm: bool = given(policy=True)
-    enable_critic_lstm: bool = given(policy=True)
+    shared_lstm: bool = required(policy=True)
+    enable_critic_lstm: bool = required(policy=True)
     before_lstm: list[int] = layers()
-    layer_norm: bool = given()
-    critic_trains_lstm: bool = given()
+    layer_norm: bool = required()
+    critic_trains_lstm: bool = required()
 
 
 SPECS = (

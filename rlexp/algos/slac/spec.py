@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from rlexp.algos.common.config import ACTIVATIONS, SoftActorCriticConfig
-from rlexp.config.fields import choice, given, layers, number
+from rlexp.config.fields import choice, layers, number, required
 from rlexp.registry import AlgoSpec
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 
@@ -23,7 +23,7 @@ class SLACConfig(SoftActorCriticConfig):
     model_activation: str = choice(*ACTIVATIONS, policy=True)
     net_arch: list[int] = layers(policy=True)
     activation_fn: str = choice(*ACTIVATIONS, policy=True)
-    separate_std: bool = given(policy=True)
+    separate_std: bool = required(policy=True)
     variant: str = choice("elbo", "han", "lee")
     sequence_length: int = number(at_least=1, formerly="length")
     actor_kind: str = choice("stack", "lstm", policy=True)
@@ -38,7 +38,7 @@ class SLACConfig(SoftActorCriticConfig):
     model_learning_rate: float = number(above=0, policy=True)
     pretrain_updates: int = number(at_least=0, formerly="pretraining")
     divergence_warmup: int = number(at_least=0)
-    standardize: bool = given()
+    standardize: bool = required()
     max_grad_norm: Optional[float] = number(above=0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.config.fields import given, number
+from rlexp.config.fields import number, required
 from rlexp.registry import EnvSpec
 
 
@@ -12,8 +12,8 @@ from rlexp.registry import EnvSpec
 class AtariConfig:
     """Settings of :class:`rlexp.envs.atari.env.AtariEnv`."""
 
-    name: str = given()
-    id: str = given()
+    name: str = required()
+    id: str = required()
     sticky_action_prob: float = number(at_least=0, at_most=1)
     frame_skip: int = number(at_least=1)
     frame_stack: int = number(at_least=1)

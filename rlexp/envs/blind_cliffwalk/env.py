@@ -18,7 +18,7 @@ class BlindCliffwalkEnv(gymnasium.Env[State, np.int64]):
     Which action is the right one differs from state to state, so that nothing carries over from one to the next.
 
     :param n_states: length of the chain
-    :param layout_seed: decides the right actions; part of the task, not of its randomness
+    :param layout_seed: decides the right actions; part of the environment, not of its randomness
     :raises ValueError: when there are no states
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.config.fields import given, number
+from rlexp.config.fields import number, required
 from rlexp.registry import EnvSpec
 
 
@@ -12,7 +12,7 @@ from rlexp.registry import EnvSpec
 class BlindCliffwalkConfig:
     """Settings of :class:`rlexp.envs.blind_cliffwalk.env.BlindCliffwalkEnv`."""
 
-    name: str = given()
+    name: str = required()
     n_states: int = number(at_least=1, at_most=1_000_000)
     layout_seed: int = number(at_least=0)
 

@@ -1,8 +1,8 @@
 """Card games that nobody wins without a memory: two of POPGym's (Morad et al. 2023), with its rules and rewards.
 
-What differs: suits are seen as ones and zeros instead of a number, the end of the cards is an end of the task and no
-time limit (nothing could follow), and ``info`` says how many answers were right. One of four suits is right, so that
-chance and every policy without a memory have an accuracy of about a quarter and a return of about -0.5.
+What differs: suits are seen as ones and zeros instead of a number, the end of the cards is an end of the environment
+and no time limit (nothing could follow), and ``info`` says how many answers were right. One of four suits is right, so
+that chance and every policy without a memory have an accuracy of about a quarter and a return of about -0.5.
 """
 
 from __future__ import annotations

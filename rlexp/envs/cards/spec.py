@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.config.fields import given, number
+from rlexp.config.fields import number, required
 from rlexp.registry import EnvSpec
 
 
@@ -12,7 +12,7 @@ from rlexp.registry import EnvSpec
 class RepeatPreviousConfig:
     """Settings of :class:`rlexp.envs.cards.env.RepeatPreviousEnv`."""
 
-    name: str = given()
+    name: str = required()
     decks: int = number(at_least=1, at_most=10_000)
     k: int = number(at_least=1)
 
@@ -21,7 +21,7 @@ class RepeatPreviousConfig:
 class AutoencodeConfig:
     """Settings of :class:`rlexp.envs.cards.env.AutoencodeEnv`."""
 
-    name: str = given()
+    name: str = required()
     decks: int = number(at_least=1, at_most=10_000)
 
 

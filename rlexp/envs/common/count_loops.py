@@ -13,7 +13,7 @@ from rlexp.losses.loops import count_loops
 class CountLoops(gymnasium.Wrapper[Any, Any, Any, Any]):
     """``info["loops"]``: transitions inside greedy longest loops, see :func:`rlexp.losses.loops.count_loops`.
 
-    :param env: a task with vector observations
+    :param env: an environment with vector observations
     :param similarity: cosine similarity above which two states are the same
     """
 

@@ -11,8 +11,8 @@ import numpy as np
 class EpisodeReplay(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Remembers the random state in which the episode began and the actions taken since.
 
-    Restoring puts the random state back and plays the episode again, so that every task whose randomness comes from
-    gymnasium's ``np_random`` resumes exactly, simulators that cannot be copied included.
+    Restoring puts the random state back and plays the episode again, so that every environment whose randomness comes
+    from gymnasium's ``np_random`` resumes exactly, simulators that cannot be copied included.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -38,7 +38,8 @@ class EpisodeReplay(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._actions.append(np.array(action) if isinstance(action, np.ndarray) else action)
         observation, reward, terminated, truncated, info = self.env.step(action)
         if truncated and not terminated and self.has_wrapper_attr("action_masks"):
-            # A vectorised task begins the next episode at once; what was allowed here could not be asked any more.
+            # A vectorised environment begins the next episode at once; what was allowed here could not be asked any
+            # more.
             info["terminal_action_masks"] = self.get_wrapper_attr("action_masks")()
         return observation, reward, terminated, truncated, info
 

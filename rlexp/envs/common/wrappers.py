@@ -57,7 +57,7 @@ class EnabledActions(gymnasium.ActionWrapper[Any, Any, Any]):
         self.action_space = spaces.Discrete(len(self._enabled))
 
     def action(self, action: Any) -> Any:
-        """The task's number of an action.
+        """The environment's number of an action.
 
         :param action: number of an enabled action, or something that is no number
         :raises ValueError: if there is no such action

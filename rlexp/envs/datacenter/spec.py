@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 from rlexp.registry import EnvSpec
 
 METRICS = ("power_kw", "servers_kw", "comfort", "comfort_west", "comfort_east", "step_reward")
@@ -18,7 +18,7 @@ METRICS = ("power_kw", "servers_kw", "comfort", "comfort_west", "comfort_east", 
 class DataCenterConfig:
     """Settings of :class:`rlexp.envs.datacenter.env.DataCenterEnv`; ``evaluation_*`` replace ``*`` in evaluations."""
 
-    name: str = given()
+    name: str = required()
     backend: str = choice("engine", "surrogate")
     weather: Any = MISSING
     weather_noise: float = number(at_least=0)

@@ -1,4 +1,4 @@
-"""``env=gym``: any environment that gymnasium knows, so that a task of one's own needs no line of ours."""
+"""``env=gym``: any environment that gymnasium knows, so that an environment of one's own needs no line of ours."""
 
 from __future__ import annotations
 

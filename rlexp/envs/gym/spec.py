@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlexp.config.fields import given
+from rlexp.config.fields import required
 from rlexp.registry import EnvSpec
 
 
@@ -13,8 +13,8 @@ from rlexp.registry import EnvSpec
 class GymConfig:
     """Arguments of ``gymnasium.make``; see :func:`rlexp.envs.gym.env.make`."""
 
-    name: str = given()
-    id: str = given()
+    name: str = required()
+    id: str = required()
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""``env=minatar``: the five MinAtar games (Young & Tian 2019, MIT licence, package ``minatar``) as gymnasium tasks."""
+"""``env=minatar``: the five MinAtar games (Young & Tian 2019, MIT licence, package ``minatar``)."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 from rlexp.registry import EnvSpec
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 
@@ -16,11 +16,11 @@ from rlexp.registry import EnvSpec
 class MinAtarConfig:
     """Settings of :class:`rlexp.envs.minatar.env.MinAtarEnv`."""
 
-    name: str = given()
+    name: str = required()
     game: str = choice("asterix", "breakout", "freeway", "seaquest", "space_invaders")
     sticky_action_prob: float = number(at_least=0, at_most=1)
-    difficulty_ramping: bool = given()
-    minimal_actions: bool = given()
+    difficulty_ramping: bool = required()
+    minimal_actions: bool = required()
     max_steps: Optional[int] = number(at_least=1)
 
 

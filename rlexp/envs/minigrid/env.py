@@ -25,7 +25,8 @@ _FAMILIES = ("MiniGrid-", "BabyAI-")
 
 
 class GridEnv(gymnasium.Env[Observation, np.int64]):
-    """The task's own layouts, rewards and step limit; ``info["is_success"]`` says whether the mission is accomplished.
+    """The environment's own layouts, rewards and step limit; ``info["is_success"]`` says whether the mission is
+    accomplished.
 
     Observations are a dictionary of uint8 arrays: ``image`` ``(7, 7, 3)``, the kind, colour and state of every cell in
     front of the agent that it can see; ``direction`` ``(1,)``, where it looks; ``mission`` ``(mission_length,)``, see
@@ -33,7 +34,7 @@ class GridEnv(gymnasium.Env[Observation, np.int64]):
 
     :param id: registered name, e.g. ``MiniGrid-UnlockPickup-v0``
     :param mission_length: words of the longest mission; 0: the mission is not observed, where it is always the same
-    :param max_steps: step limit; None: the task's own
+    :param max_steps: step limit; None: the environment's own
     :raises ValueError: when a mission does not fit ``mission_length``
     """
 
@@ -99,7 +100,7 @@ class GridEnv(gymnasium.Env[Observation, np.int64]):
     def controller_action(self, name: str) -> int:
         """Return what the bot does now. It plans anew when it was not asked at the step before.
 
-        :raises ValueError: if it does not know the task
+        :raises ValueError: if it does not know the environment
         """
         from rlexp.envs.minigrid.bot import Bot
 
@@ -134,16 +135,16 @@ def make(id: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
     :param id: registered name
     :param options: the other arguments of :class:`GridEnv`
-    :raises UsageError: when there is no such task, it cannot be built or its missions do not fit
+    :raises UsageError: when there is no such environment, it cannot be built or its missions do not fit
     """
     require("minigrid", "minigrid", "env=minigrid")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    import minigrid  # noqa: F401  (registers its tasks)
+    import minigrid  # noqa: F401  (registers its environments)
 
     known = [name for name in gymnasium.registry if name.startswith(_FAMILIES)]
     if id not in known:
         raise UsageError(
-            f"env.id: '{id}' given, allowed are minigrid's {len(known)} tasks, "
+            f"env.id: '{id}' given, allowed are minigrid's {len(known)} environments, "
             f"MiniGrid-... and BabyAI-...{did_you_mean(id, known)}"
         )
     try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
-from rlexp.config.fields import given, number
+from rlexp.config.fields import number, required
 from rlexp.registry import EnvSpec
 
-# OmegaConf reads these annotations at run time and knows Optional[...], not the bar notation.
+# OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
 # ruff: noqa: UP045
 
 
@@ -16,8 +16,8 @@ from rlexp.registry import EnvSpec
 class MiniGridConfig:
     """Settings of :class:`rlexp.envs.minigrid.env.GridEnv`."""
 
-    name: str = given()
-    id: str = given()
+    name: str = required()
+    id: str = required()
     mission_length: int = number(at_least=0, at_most=255)
     max_steps: Optional[int] = number(at_least=1)
 

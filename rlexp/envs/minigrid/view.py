@@ -16,7 +16,7 @@ _WALL = (2, 5, 0)
 def image(game: Any) -> npt.NDArray[np.uint8]:
     """Return ``(size, size, 3)``: kind, colour and state of every cell, the agent being at ``(size // 2, size - 1)``.
 
-    :param game: the task, as it stands now
+    :param game: the environment, as it stands now
     """
     size, grid = game.agent_view_size, game.grid
     cells, width, height = grid.grid, grid.width, grid.height

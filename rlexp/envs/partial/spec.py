@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.config.fields import choice, given, number
+from rlexp.config.fields import choice, number, required
 from rlexp.registry import EnvSpec
 
 
@@ -12,17 +12,17 @@ from rlexp.registry import EnvSpec
 class PartialPendulumConfig:
     """Settings of :func:`rlexp.envs.partial.env.pendulum`."""
 
-    name: str = given()
+    name: str = required()
     observed: str = choice("positions", "velocities")
     max_steps: int = number(at_least=1)
-    reward_seen: bool = given()
+    reward_seen: bool = required()
 
 
 @dataclass
 class PartialCartPoleConfig:
     """Settings of :func:`rlexp.envs.partial.env.cartpole`."""
 
-    name: str = given()
+    name: str = required()
     observed: str = choice("positions", "velocities")
     actions: str = choice("continuous", "discrete")
     max_steps: int = number(at_least=1)

@@ -95,4 +95,4 @@ def test_bad_arguments(rlexp: Rlexp, tmp_path: Path) -> None:
         (line,) = result.stderr.splitlines()
         assert re.search(message, line), line
     refused = rlexp("algo=builtin", "env=restaurant")
-    assert refused.returncode == 2 and "builtin does not fit" in refused.stderr
+    assert refused.returncode == 2 and "builtin is not compatible" in refused.stderr
