@@ -1,6 +1,7 @@
 """rlexp: a command-line experiment runner for reinforcement-learning research.
 
-The algorithms are importable without Hydra in sight: ``from rlexp import LCPO``.
+The algorithms are importable without Hydra in sight: ``from rlexp import LCPO``. ``rlexp.train`` trains a run as the
+command line does, ``rlexp.load_run`` reads one back.
 """
 
 from __future__ import annotations
@@ -14,6 +15,15 @@ from typing import Any
 __version__ = "0.1.0"
 
 
+_API = {
+    "load_run": "rlexp.api:load_run",
+    "train": "rlexp.api:train",
+    "LoadedRun": "rlexp.api:LoadedRun",
+    "UsageError": "rlexp.errors:UsageError",
+    "RunFailed": "rlexp.errors:RunFailed",
+}
+
+
 def _algorithms() -> dict[str, str]:
     """Return where the class of each built-in algorithm is, by its name."""
     from rlexp.registry import algos
@@ -25,16 +35,16 @@ def _algorithms() -> dict[str, str]:
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return ["__version__", *sorted(_algorithms())]
-    if name[0].isupper() and name in (targets := _algorithms()):
+        return ["__version__", *_API, *sorted(_algorithms())]
+    if name in _API or (name[0].isupper() and name in _algorithms()):
         from rlexp.registry import load
 
-        return load(targets[name])
+        return load(_API[name] if name in _API else _algorithms()[name])
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *sorted(_algorithms())]
+    return [*globals(), *_API, *sorted(_algorithms())]
 
 
 class _WithGymnasium:

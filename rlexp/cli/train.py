@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -74,15 +75,32 @@ def main(argv: list[str]) -> int:
             return complete.answer(app, overrides)
         if args.cfg or args.info:
             return _show(app, args, natural.translate(app, overrides))
-        jobs = multirun.expand(app, overrides) if args.multirun else [overrides]
-        jobs = [natural.translate(app, job) for job in jobs]
-        validated = preflight.validate_all(app, jobs)
-        if args.multirun:
-            return _run_many(app, jobs, [run.folder for run in validated])
-        if validated[0].finished is not None:
-            print(validated[0].finished)
+        if not args.multirun:
+            try:
+                train_one(app, overrides)
+            except RunFailed:  # recorded and shown already
+                return 1
             return 0
-        return _run_one(app, jobs[0], validated[0].folder)
+        jobs = [natural.translate(app, job) for job in multirun.expand(app, overrides)]
+        validated = preflight.validate_all(app, jobs)
+        return _run_many(app, jobs, [run.folder for run in validated])
+
+
+def train_one(app: HydraApp, overrides: Sequence[str]) -> Path:
+    """Train, resume or skip one run, and print what the command line prints.
+
+    :param overrides: as typed
+    :return: its folder
+    :raises UsageError: when it cannot be trained; nothing is on disk then
+    :raises RunFailed: when training failed
+    """
+    overrides = natural.translate(app, overrides)
+    (validated,) = preflight.validate_all(app, [overrides])
+    if validated.finished is not None:
+        print(validated.finished)
+    else:
+        _run_one(app, overrides, validated.folder)
+    return validated.folder
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -120,7 +138,7 @@ def _show(app: HydraApp, args: argparse.Namespace, overrides: list[str]) -> int:
     return 0
 
 
-def _run_one(app: HydraApp, overrides: list[str], folder: Path) -> int:
+def _run_one(app: HydraApp, overrides: list[str], folder: Path) -> None:
     errors: list[UsageError | RunFailed] = []
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
 
@@ -135,9 +153,7 @@ def _run_one(app: HydraApp, overrides: list[str], folder: Path) -> int:
     for error in errors:
         if isinstance(error, UsageError):
             _remove_empty(missing)
-            raise error
-        return 1
-    return 0
+        raise error
 
 
 def _show_result(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Importing this module gives the built-in environments ids in gymnasium, and imports none of them.
 
-``import rlexp`` imports it as soon as gymnasium is there. Plug-ins register their own through gymnasium's entry points.
+``import rlexp`` imports it as soon as gymnasium is there. Gymnasium 1 no longer loads plug-ins by itself, so that
+without that import the module is named in the id: ``gymnasium.make("rlexp:rlexp/Restaurant-v0")``.
 """
 
 from __future__ import annotations

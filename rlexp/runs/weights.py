@@ -41,6 +41,8 @@ def load_weights(model: Any, path: Path, device: str = "auto") -> dict[str, Any]
             }
             states = {name: _tensors(archive.read(f"{name}.pth"), device) for name in modules}
             attributes = json.loads(archive.read("data"))
+        if isinstance(attributes, dict):
+            _check_spaces(model, attributes, path)
         for name, module in modules.items():
             module.load_state_dict(states[name])
         if not isinstance(attributes, dict):
@@ -56,6 +58,27 @@ def load_weights(model: Any, path: Path, device: str = "auto") -> dict[str, Any]
         if not bool(th.isfinite(parameter).all()):
             raise UsageError(f"{path}: damaged, parameter {name} is not finite")
     return attributes
+
+
+def _check_spaces(model: Any, attributes: dict[str, Any], path: Path) -> None:
+    """Compare what an archive says of its spaces in plain JSON with those of the model that is to receive it.
+
+    :raises UsageError: naming the space that is another
+    """
+    for name in ("observation_space", "action_space"):
+        space, saved = getattr(model, name), attributes.get(name)
+        if not isinstance(saved, dict):
+            continue
+        kind = str(saved.get(":type:")).rpartition(".")[2].rstrip("'>")
+        mine: Any = getattr(space, "n", None)
+        theirs: Any = saved.get("n")
+        if not hasattr(space, "n"):
+            mine, theirs = list(space.shape or ()), saved.get("_shape")
+        if kind != type(space).__name__ or (theirs is not None and str(mine) != str(theirs)):
+            raise UsageError(
+                f"{path}: trained with another {name.replace('_', ' ')}: {kind}({theirs}), not "
+                f"{type(space).__name__}({mine})"
+            )
 
 
 def _archive(file: IO[bytes]) -> zipfile.ZipFile:
