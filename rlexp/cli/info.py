@@ -99,7 +99,7 @@ def _algorithm(spec: registry.AlgoSpec) -> Iterator[str]:
     fits = [
         env
         for env in registry.envs().values()
-        if spec in registry.fitting(env.actions, env.observations, env)
+        if spec in registry.compatible_algos(env.actions, env.observations, env)
     ]
     yield from _title(spec.name, "algorithm", spec.summary, written)
     yield ""
@@ -131,7 +131,7 @@ def _environment(choice: str) -> Iterator[str]:
     with hydra_app() as app:
         spec = registry.env(str(app.compose([f"env={choice}", "algo=random"]).env.name))
     written = docstrings.read(settings.described(spec) or spec.target)
-    fits = registry.fitting(spec.actions, spec.observations, spec)
+    fits = registry.compatible_algos(spec.actions, spec.observations, spec)
     of = "" if choice == spec.name else f"{spec.name} with settings of its own; "
     yield from _title(choice, "environment", f"{of}{spec.summary}", written)
     yield ""
