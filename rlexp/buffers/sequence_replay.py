@@ -20,7 +20,7 @@ class SequenceBatch(NamedTuple):
     """``n`` sequences of one episode each, time-major; ``T = burn_in + length``.
 
     Step ``p`` is ``o_p, a_p -> r_p, o_{p+1}``. Every sequence begins at ``p = 0``; its first ``burn_in[k]`` steps only
-    refresh the recurrent state, ``mask`` marks those to learn from. The padding behind the end is zero.
+    refresh the recurrent state, ``mask`` marks those to learn from. The padding after the end is zero.
     """
 
     observations: th.Tensor  # (T + 1, n, obs_dim): o_p

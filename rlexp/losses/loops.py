@@ -56,7 +56,7 @@ def find_loops(
 
     From the first transition on: transition ``i`` opens a loop when some later state is similar to
     ``states[i]``. The last such state ``j`` ends it, transitions ``i .. j-1`` are inside, and the search
-    goes on at ``j``. The paper notes that where loops overlap the solution is not unique.
+    continues at ``j``. The paper notes that where loops overlap the solution is not unique.
 
     :param states: shape ``(n_transitions, d)``, the states acted in, or ``(n_transitions + 1, d)`` when
         the state after the last transition is known and not terminal (an episode that was cut)

@@ -24,7 +24,7 @@ def is_small_image(observation_space: spaces.Space[Any]) -> bool:
     )
 
 
-class ConvTorso(BaseFeaturesExtractor):
+class ConvExtractor(BaseFeaturesExtractor):
     """Convolutions as published for the size of the image.
 
     Game screens get those of Mnih et al. 2015 (32 of 8×8 with stride 4, 64 of 4×4 with stride 2, 64 of 3×3), small
@@ -70,7 +70,7 @@ class ConvTorso(BaseFeaturesExtractor):
 
 
 class MinAtarCNN(BaseFeaturesExtractor):
-    """MinAtar's network (Young & Tian 2019): :class:`ConvTorso` with a dense layer, for actor and critic.
+    """MinAtar's network (Young & Tian 2019): :class:`ConvExtractor` with a dense layer, for actor and critic.
 
     :param observation_space: ``(channels, height, width)``
     :param features_dim: units of the dense layer
@@ -78,8 +78,10 @@ class MinAtarCNN(BaseFeaturesExtractor):
 
     def __init__(self, observation_space: spaces.Box, features_dim: int = 128) -> None:
         super().__init__(observation_space, features_dim)
-        torso = ConvTorso(observation_space)
-        self.layers = nn.Sequential(torso, nn.Linear(torso.features_dim, features_dim), nn.ReLU(inplace=True))
+        convolutions = ConvExtractor(observation_space)
+        self.layers = nn.Sequential(
+            convolutions, nn.Linear(convolutions.features_dim, features_dim), nn.ReLU(inplace=True)
+        )
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Return features, ``(n, features_dim)``, of images, ``(n, channels, height, width)``."""

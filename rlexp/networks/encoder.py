@@ -9,7 +9,7 @@ from gymnasium import spaces
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor, FlattenExtractor
 
-from rlexp.networks.cnn import ConvTorso
+from rlexp.networks.cnn import ConvExtractor
 from rlexp.networks.minigrid import MiniGridExtractor
 
 
@@ -31,7 +31,7 @@ def is_minigrid_space(space: spaces.Space[Any]) -> bool:
 def extractor_for(space: spaces.Space[Any]) -> type[BaseFeaturesExtractor]:
     """Return the features extractor for some observations.
 
-    Vectors are used as they are, images go through the convolutions of :class:`ConvTorso`, MiniGrid's views through
+    Vectors are used as they are, images go through the convolutions of :class:`ConvExtractor`, MiniGrid's views through
     :class:`MiniGridExtractor`, other Dict observations through Stable-Baselines3's extractor.
 
     :param space: observation space of the environment
@@ -41,4 +41,4 @@ def extractor_for(space: spaces.Space[Any]) -> type[BaseFeaturesExtractor]:
     if isinstance(space, spaces.Dict):
         return CombinedExtractor
     is_image = isinstance(space, spaces.Box) and len(space.shape) == 3
-    return ConvTorso if is_image else FlattenExtractor
+    return ConvExtractor if is_image else FlattenExtractor

@@ -1,4 +1,4 @@
-"""Pre-training, the same for every algorithm: in rounds that begin where a run may be saved and stopped."""
+"""Pre-training, the same for every algorithm: in rounds, so that a run can be saved and stopped in between."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def pretrain(
     A resumed run continues where its checkpoint was taken, since ``done`` is part of the algorithm's state.
 
     :param total: updates altogether
-    :param done: returns how many updates have been done so far
-    :param update: does some more
-    :param callback: told of a rollout boundary before each round; None: there is none, no run can stop here
+    :param done: returns the number of updates so far
+    :param update: does a number of updates
+    :param callback: called at the rollout boundary before each round; None: the run cannot stop here
     """
     while (so_far := done()) < total:
         if callback is not None:

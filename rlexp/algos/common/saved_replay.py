@@ -18,17 +18,21 @@ class SavedReplay(OffPolicyAlgorithm):
     replay_buffer: Any
 
     def save_replay_buffer(self, path: str | Path | BufferedIOBase) -> None:
-        """Write what has been remembered: plain arrays in NumPy's ``.npz`` format, whatever the name ends with.
+        """Write the replay buffer: plain arrays in NumPy's ``.npz`` format, whatever the name ends with.
 
         Demonstrations are left out; they are read from their own file again.
+
+        :param path: of the file
         """
         tensor_tree.write(path, self.replay_buffer.checkpoint_state())
 
     def load_replay_buffer(self, path: str | Path | BufferedIOBase, truncate_last_traj: bool = True) -> None:
         """Read what :meth:`save_replay_buffer` wrote.
 
+        :param path: of the file
         :param truncate_last_traj: without effect, as in Stable-Baselines3 for every buffer but hindsight replay
-        :raises UsageError: when the file is another one, or of other spaces, settings or demonstrations
+        :raises UsageError: when the file is of another kind, or was written with other spaces, settings or
+            demonstrations
         """
         state = tensor_tree.read(path)
         try:

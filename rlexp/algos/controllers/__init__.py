@@ -1,1 +1,1 @@
-"""Policies that learn nothing, behind the same ``predict`` as those that do."""
+"""Policies that learn nothing, with the interface of those that do."""

@@ -44,7 +44,7 @@ SPECS = (
     _reference(
         "schedule_aware",
         _CONTROLLER,
-        "The same with the server load known beforehand: what memory can gain (datacenter)",
+        "The same with the server load known in advance: the most that memory can gain (datacenter)",
         "schedule_aware",
     ),
     _reference("random", _RANDOM, "Uniform over the enabled actions", masked=True),

@@ -23,7 +23,7 @@ from rlexp.losses.dqn import td_targets, weighted_td_gradient, weighted_td_loss
 
 
 class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
-    """Deep Q-network; exploration tosses a coin for every environment.
+    """Deep Q-network; each environment explores independently.
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
     :param env: discrete actions
@@ -34,15 +34,15 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         effect on uniform replay, nor have the next four
     :param beta: how much importance weights correct at first, from 0 to 1; grows to 1 over training. None: as
         published, 0.4 proportional, 0.5 rank
-    :param priority_epsilon: added to the size of a TD error, so that no transition is never sampled; small, 1e-6
+    :param priority_epsilon: added to the size of a TD error, so that every transition can be sampled; small, 1e-6
     :param weights_by: importance weights are divided by the largest of the ``"buffer"`` or of the ``"batch"``
     :param sort_every: rank: transitions added between two sortings of the heap; None: as many as it holds
     :param reward_clip: rewards are clipped to ±reward_clip; None: not at all; 1 is usual on Atari
     :param td_clip: TD errors are clipped to ±td_clip, in the gradient and as priorities; None: not at all
     :param n_steps: rewards before the value is bootstrapped; 1 to 10
     :param gamma: discount factor per step, 0.9 to 0.999
-    :param share_frames: keep every frame of stacked images once in the replay buffer; None: where observations are
-        bytes of at least two images of 36×36
+    :param share_frames: store every frame of stacked images once in the replay buffer; None: if observations
+        are stacks of uint8 images of at least 36×36
     :param dqn: every other argument of Stable-Baselines3's ``DQN`` except ``replay_buffer_class``
     :raises ValueError: when a value is not allowed
     """
@@ -159,7 +159,8 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         """Act, at random with the exploration rate unless deterministic.
 
         :param observation: one, or ``(n_envs, ...)``
-        :param state: not used, as the policy has no memory; nor is ``episode_start``
+        :param state: not used, as the policy is not recurrent
+        :param episode_start: not used
         :param deterministic: True: without exploration
         :return: actions ``(n_envs,)``, ``()`` for one observation, and the state as it came
         """
@@ -172,16 +173,19 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
             actions = np.zeros(n, dtype=np.int64)
         else:
             actions = np.reshape(self.policy.predict(observation, deterministic=True)[0], n)
-        for place in np.flatnonzero(explores):
-            actions[place] = self.action_space.sample()
+        for env in np.flatnonzero(explores):
+            actions[env] = self.action_space.sample()
         return (actions if vectorized else actions.squeeze(axis=0)), state
 
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return what counts besides Stable-Baselines3's own counters."""
+        """Return the state that Stable-Baselines3 does not save."""
         return {"n_calls": self._n_calls, "exploration_rate": self.exploration_rate}
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take back a state."""
+        """Restore what :meth:`checkpoint_state` returned.
+
+        :param state: of a checkpoint
+        """
         self._n_calls, self.exploration_rate = state["n_calls"], state["exploration_rate"]
 
 

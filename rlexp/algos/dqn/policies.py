@@ -12,7 +12,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
 from rlexp.algos.common.optimizers import fused_adam
-from rlexp.networks.cnn import ConvTorso
+from rlexp.networks.cnn import ConvExtractor
 from rlexp.networks.dueling import DuelingHead
 
 
@@ -30,7 +30,7 @@ class DirectQNetwork(QNetwork):
         if self._is_box and isinstance(obs, th.Tensor):
             numbers = obs.to(th.float32, copy=self._scaled)
             if self._scaled:
-                numbers.div_(255.0)  # in place: a second batch of screens costs more than the division
+                numbers.div_(255.0)  # in place: a second batch of images costs more than the division
             values: th.Tensor = self.q_net(self.features_extractor(numbers))
             return values
         return super().forward(obs)
@@ -75,10 +75,10 @@ class MlpPolicy(DQNPolicy):
 
 
 class CnnPolicy(MlpPolicy):
-    """Pictures, from grids of 10×10 to screens; hidden layers behind the convolutions are ``net_arch``."""
+    """Images, from grids of 10×10 to game screens; ``net_arch`` are the hidden layers after the convolutions."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"features_extractor_class": ConvTorso, **kwargs})
+        super().__init__(*args, **{"features_extractor_class": ConvExtractor, **kwargs})
 
 
 class MultiInputPolicy(MlpPolicy):

@@ -34,7 +34,7 @@ class Actor:
 
     :param policy: its network is read only
     :param n_envs: environments stepped together
-    :param window: how episodes are cut
+    :param layout: how episodes are cut
     """
 
     def __init__(self, policy: RecurrentPolicy, n_envs: int, layout: SequenceLayout) -> None:

@@ -26,7 +26,7 @@ class Layers(BaseFeaturesExtractor):
 
     :param observation_space: a vector
     :param units: of each layer
-    :param activation_fn: behind each
+    :param activation_fn: after each
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MlpLstmPolicy(RecurrentActorCriticPolicy):
 
 
 class CnnLstmPolicy(MlpLstmPolicy, RecurrentActorCriticCnnPolicy):
-    """The same for pictures."""
+    """The same for images."""
 
 
 class MultiInputLstmPolicy(MlpLstmPolicy, RecurrentMultiInputActorCriticPolicy):
@@ -108,8 +108,8 @@ class SharedLstmPolicy(MlpLstmPolicy):
         return self._process_sequence(features, states, episode_starts, self.lstm_actor)
 
     def _value(self, latent: th.Tensor) -> th.Tensor:
-        seen = latent if self.critic_trains_lstm else latent.detach()
-        value: th.Tensor = self.value_net(self.mlp_extractor.forward_critic(seen))
+        features = latent if self.critic_trains_lstm else latent.detach()
+        value: th.Tensor = self.value_net(self.mlp_extractor.forward_critic(features))
         return value
 
     def forward(  # type: ignore[override]

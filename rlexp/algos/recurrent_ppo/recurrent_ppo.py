@@ -24,7 +24,7 @@ class RecurrentPPO(ValidatedAlgorithm, PlainRecurrentPPO):
 
     :param policy: ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"`` or ``"MultiInputLstmPolicy"``
     :param env: any
-    :param before_lstm: units of layers before the LSTM; ``net_arch`` of the policy comes behind it
+    :param before_lstm: units of layers before the LSTM; ``net_arch`` of the policy comes after it
     :param layer_norm: normalise the LSTM's layers
     :param critic_trains_lstm: let the critic's gradient into the LSTM that it shares with the actor
     :param kwargs: as in sb3-contrib

@@ -32,7 +32,7 @@ class SACLSTM(RecurrentSAC):
     :param sequence_length: steps of a sequence to learn from
     :param burn_in: steps before them, to warm up the recurrent states; gradients pass through them
     :param tau: fraction by which the target critics move towards the critics at an update
-    :param max_grad_norm: longer gradients of actor and critics are cut to it; None: none are
+    :param max_grad_norm: gradients of actor and critics are clipped to this norm; None: not clipped
     :param sac: every other argument of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and
         gSDE
     :raises UsageError: when a setting or a space cannot work

@@ -41,11 +41,11 @@ class RLBatch(NamedTuple):
     """``(K, n)``."""
     mask: th.Tensor | None
     """Which steps count, ``(K, n)``; None: all."""
-    drawn: th.Tensor
+    sampled: th.Tensor
     """Actions sampled from the current actor, ``(K, n, action_dim)``, with gradient."""
     log_probs: th.Tensor
     """Log-densities of the sampled actions, ``(K, n)``."""
-    next_drawn: th.Tensor
+    next_sampled: th.Tensor
     """Actions sampled one step later; empty where the critics learn a state value."""
     next_log_probs: th.Tensor
     """Log-densities of these."""
@@ -77,7 +77,7 @@ class SLAC(RecurrentSAC):
     :param rl_positions: steps on which actor and critics are trained: the ``"last"`` of a sequence (Lee) or ``"all"``
         (Han)
     :param tau: fraction by which the target network moves towards its online network at an update
-    :param max_grad_norm: longer gradients of model, actor and critics are cut to it; None: none are
+    :param max_grad_norm: gradients of model, actor and critics are clipped to this norm; None: not clipped
     :param policy_kwargs: see :class:`SLACPolicy`
     :param sac: every other argument of Stable-Baselines3's ``SAC`` but those on the replay buffer, n-step returns and
         gSDE
@@ -291,7 +291,7 @@ class SLAC(RecurrentSAC):
         # With a state value the actions after the next observation are not needed.
         steps = here if self.critic.value is not None else th.cat([here, here + 1])
         mean, log_std = self._heads(batch, steps)
-        drawn, log_probs = squashed_gaussian(mean, log_std, th.randn_like(mean))
+        sampled, log_probs = squashed_gaussian(mean, log_std, th.randn_like(mean))
         k = len(here)
         return RLBatch(
             latents=at(latents, here),
@@ -300,9 +300,9 @@ class SLAC(RecurrentSAC):
             rewards=at(sequences.rewards, here),
             terminals=at(sequences.terminals, here),
             mask=mask,
-            drawn=drawn[:k],
+            sampled=sampled[:k],
             log_probs=log_probs[:k],
-            next_drawn=drawn[k:],
+            next_sampled=sampled[k:],
             next_log_probs=log_probs[k:],
         )
 
@@ -316,14 +316,14 @@ class SLAC(RecurrentSAC):
             if self.critic.value is not None:
                 following = self.critic_target(rl.next_latents).squeeze(-1)
             else:
-                next_values = self.critic_target(rl.next_latents, rl.next_drawn)
+                next_values = self.critic_target(rl.next_latents, rl.next_sampled)
                 following = soft_values(next_values, rl.next_log_probs, ent_coef)
             targets = soft_targets(rl.rewards, rl.terminals, self.gamma, following)
         loss = critic_loss(self.critic(rl.latents, rl.actions), targets, rl.mask)
         if self.critic.value is None:
             return loss
         with th.no_grad():
-            values = soft_values(self.critic(rl.latents, rl.drawn), rl.log_probs, ent_coef)
+            values = soft_values(self.critic(rl.latents, rl.sampled), rl.log_probs, ent_coef)
         return loss + critic_loss((self.critic.value(rl.latents).squeeze(-1),), values, rl.mask)
 
     def actor_loss(self, rl: RLBatch, ent_coef: th.Tensor) -> th.Tensor:
@@ -333,7 +333,7 @@ class SLAC(RecurrentSAC):
         :param ent_coef: the entropy coefficient
         """
         with frozen(self.critic):
-            action_values = self.critic(rl.latents, rl.drawn)
+            action_values = self.critic(rl.latents, rl.sampled)
         return actor_loss(action_values, rl.log_probs, ent_coef, rl.mask)
 
     def _heads(self, batch: SequenceBatch, steps: th.Tensor) -> tuple[th.Tensor, th.Tensor]:

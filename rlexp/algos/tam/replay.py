@@ -25,7 +25,7 @@ class Transitions(NamedTuple):
 class TransitionReplay:
     """A ring of the latest transitions.
 
-    :param size: number of transitions kept
+    :param size: number of transitions stored
     :param n_inputs: length of an observation vector
     """
 
@@ -43,23 +43,23 @@ class TransitionReplay:
 
     def add(self, **transitions: Array) -> None:
         """Add a batch; every field of :class:`Transitions`, first dimension the batch."""
-        places = (self.added + np.arange(len(transitions["actions"]))) % self.size
+        indices = (self.added + np.arange(len(transitions["actions"]))) % self.size
         for name, values in transitions.items():
-            self.fields[name][places] = values
-        self.added += len(places)
+            self.fields[name][indices] = values
+        self.added += len(indices)
 
     def sample(self, batch_size: int, device: th.device) -> Transitions:
-        """Draw with replacement, from NumPy's global generator as Stable-Baselines3's buffers do."""
-        places = np.random.randint(len(self), size=batch_size)
-        return Transitions(*(th.as_tensor(values[places], device=device) for values in self.fields.values()))
+        """Sample with replacement, from NumPy's global generator as Stable-Baselines3's buffers do."""
+        indices = np.random.randint(len(self), size=batch_size)
+        return Transitions(*(th.as_tensor(values[indices], device=device) for values in self.fields.values()))
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of what is kept, as arrays."""
+        """Return a copy of the stored transitions, as arrays."""
         kept = {name: values[: len(self)].copy() for name, values in self.fields.items()}
         return {"added": self.added, **kept}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a :meth:`state`."""
+        """Restore a :meth:`state`."""
         self.added = int(state["added"])
         for name, values in self.fields.items():
             values[: len(self)] = state[name]

@@ -3,7 +3,7 @@
 Published is the idea: a model of the user learns to predict, for every action, termination, reward and the
 similarity of the next dialogue state, and a mask made from these predictions blocks useless actions. All
 else here is ours: one hidden layer for all actions, trained on replayed transitions between PPO's updates;
-probabilities with thresholds; a start without mask until some transitions have been seen; and nothing blocked
+probabilities with thresholds; no mask until some transitions have been collected; and nothing blocked
 where all would be.
 """
 
@@ -108,15 +108,15 @@ class TAM(ValidatedAlgorithm, PPO):
 
     def train(self) -> None:
         """Update the policy as PPO does, under the mask that it acted with; then let the user model learn."""
-        self._remember_rollout()
+        self._store_rollout()
         super().train()
         losses = [self._update_user_model() for _ in range(self.user_model_updates)]
-        # Gradients left behind would count in PPO's clipping of the policy's gradient norm.
+        # Leftover gradients would count in PPO's clipping of the policy's gradient norm.
         self.user_model_optimizer.zero_grad()
         self.policy.masking.fill_(self.num_timesteps >= self.mask_after)
         self.logger.record("train/user_model_loss", float(np.mean(losses)))
 
-    def _remember_rollout(self) -> None:
+    def _store_rollout(self) -> None:
         """Move the rollout's transitions to the replay, in the order in which they happened."""
         rollout = self.rollout_buffer
         n_steps, n_envs = rollout.rewards.shape
@@ -166,7 +166,7 @@ class TAM(ValidatedAlgorithm, PPO):
         }
 
     def load_checkpoint_state(self, state: dict[str, Any]) -> None:
-        """Take over a :meth:`checkpoint_state`."""
+        """Restore what :meth:`checkpoint_state` returned."""
         self.replay.restore(state["replay"])
         optimizer = self.user_model_optimizer.state_dict()
         optimizer["state"] = {int(number): moment for number, moment in state["user_model_optimizer"].items()}
