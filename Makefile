@@ -79,7 +79,7 @@ lcpo-variants: setup ## beyond the paper: decaying learning rate, size of an upd
 	$(BIN)/rlexp sweep lcpo_variants
 	$(BIN)/rlexp report lcpo_variants
 
-fidelity: setup ## the restaurant task against the published yardsticks
+fidelity: setup ## the restaurant task against the published reference values
 	$(BIN)/rlexp report restaurant_fidelity
 
 energy-fidelity: setup ## the data centre: controllers on the EnergyPlus engine, and our model of it beside the engine

@@ -1,4 +1,4 @@
-"""An environment that does one thing wrong, once, where it is told to; importable by child processes.
+"""An environment that does one thing wrong, once, at a chosen step; importable by child processes.
 
 ``env.id=tests.faulty:Faulty-v0 env.kwargs={fault: nan reward, at: 100, space: vector}``
 """
@@ -146,7 +146,7 @@ class Faulty(gymnasium.Env[Any, Any]):
         self.length = 0
         observation = self._observe()
         if self.at == 0 and self.resets == self.at_reset:
-            self._end_if_told()
+            self._end_if_due()
             if self.fault in OBSERVATION_FAULTS:
                 return OBSERVATION_FAULTS[self.fault](observation), {}
             if self.fault in STEP_FAULTS:
@@ -163,7 +163,7 @@ class Faulty(gymnasium.Env[Any, Any]):
         result = [self._observe(), float(self.np_random.random()), False, self.length >= 10, {}]
         if self.steps != self.at:
             return tuple(result)
-        self._end_if_told()
+        self._end_if_due()
         if self.fault in OBSERVATION_FAULTS:
             result[0] = OBSERVATION_FAULTS[self.fault](result[0])
         if self.fault in STEP_FAULTS:
@@ -179,7 +179,7 @@ class Faulty(gymnasium.Env[Any, Any]):
         self.observation_space.seed(int(self.np_random.integers(2**31)))
         return self.observation_space.sample()
 
-    def _end_if_told(self) -> None:
+    def _end_if_due(self) -> None:
         if self.fault == "raise":
             raise ArithmeticError("the pole went through the floor")
         if self.fault == "raise odd":

@@ -69,7 +69,7 @@ def earlier_variant(cfg: DictConfig) -> str:
 
 
 def _unseeded(cfg: DictConfig) -> DictConfig:
-    """Return a copy in which keys that follow ``${seed}`` do not tell the variants of two seeds apart."""
+    """Return a copy in which keys that follow ``${seed}`` do not make the variants of two seeds differ."""
     unseeded = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
     unseeded.seed = 0
     return unseeded

@@ -58,7 +58,7 @@ def record(
     :param choose: the expert
     :param seeds: of the episodes
     :param seed: of sampled actions
-    :param progress: told episodes and steps done
+    :param progress: called with the numbers of episodes and steps so far
     :param model: whose own generators are seeded, too, and put back; None: the expert has none
     :return: the episodes in the order of their seeds, and the last ``info`` of each
     :raises UsageError: when what the expert does is not in the environment's action space

@@ -218,7 +218,7 @@ def _open(path: Path, everything: bool) -> tuple[dict[str, Any], dict[str, Array
         raise
     except _DAMAGE as error:
         raise UsageError(
-            f"{path}: demonstrations cut off or damaged ({_first_line(error)}); record them anew"
+            f"{path}: demonstrations cut off or damaged ({_first_line(error)}); collect them again"
         ) from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise UsageError(f"{path}: not a file of demonstrations; rlexp demos records one")

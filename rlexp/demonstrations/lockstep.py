@@ -16,7 +16,7 @@ Env = gymnasium.Env[Any, Any]
 Choose = Callable[[list[Env], list[int], Any, np.ndarray[Any, Any], np.ndarray[Any, Any]], list[Any]]
 """``choose(envs, playing, observations, starts, rewards) -> actions``: one action per environment.
 
-``playing`` holds the indices of the environments whose episode still goes on; actions of the others are not used.
+``playing`` holds the indices of the environments whose episode has not ended; actions of the others are not used.
 ``observations`` are stacked, ``(n_envs, ...)``; ``starts`` ``(n_envs,)`` marks first steps of episodes; ``rewards``
 ``(n_envs,)`` came with the observations, 0 at an episode's start.
 """

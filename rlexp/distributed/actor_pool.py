@@ -14,7 +14,9 @@ from rlexp.distributed.engine import Engine, Handle, ObjectLost, ProcessDied, Re
 from rlexp.distributed.worker import Report
 
 _MAX_PENDING = 2  # requests per actor: one in work, one queued while the result of the first travels
-_TIMEOUT_S = 5.0  # after which the pending steps of a silent actor no longer count, so that others go on
+_TIMEOUT_S = (
+    5.0  # after which the pending steps of a silent actor no longer count, so that the others continue
+)
 _MAX_STARTUP_FAILURES = 5  # in a row, of one actor
 
 

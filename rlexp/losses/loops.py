@@ -15,7 +15,7 @@ OUTSIDE = -1
 
 
 def similar_states(states: npt.NDArray[Any], similarity: float = 0.99) -> npt.NDArray[np.bool_]:
-    """Tell which pairs of states count as the same: cosine similarity above the threshold.
+    """Return which pairs of states count as the same: cosine similarity above the threshold.
 
     A zero vector points nowhere and is similar to nothing, itself included.
 
@@ -31,7 +31,7 @@ def similar_states(states: npt.NDArray[Any], similarity: float = 0.99) -> npt.ND
 def stays(
     states: npt.NDArray[Any], next_states: npt.NDArray[Any], similarity: float = 0.99
 ) -> npt.NDArray[np.bool_]:
-    """Tell which steps leave the state as it is: 1-hop loops.
+    """Return which steps leave the state unchanged: 1-hop loops.
 
     :param states: shape ``(n, d)``
     :param next_states: shape ``(n, d)``

@@ -178,7 +178,7 @@ def _variant(folder: Path) -> str | None:
 
 
 def _varying(configs: pd.DataFrame) -> list[str]:
-    """Return the keys that tell settings apart, environment and algorithm first; one row per setting."""
+    """Return the keys that distinguish settings, environment and algorithm first; one row per setting."""
     counts = configs.nunique()
     keys = sorted(counts.index[counts > 1])
     names = [name for name in ("env.name", "algo.name") if name in keys]
@@ -189,19 +189,19 @@ def _varying(configs: pd.DataFrame) -> list[str]:
 
 
 def publish(found: Comparison, folder: Path, console: Console) -> list[Path]:
-    """Print the comparison and write it as Markdown, CSV and pictures.
+    """Print the comparison and write it as Markdown, CSV and images.
 
     :return: what was written
     """
     folder.mkdir(parents=True, exist_ok=True)
     _show(found, console)
-    pictures = draw(found, folder / "sweep")
-    lines = [f"# {found.heading}, best first", "", f"![{found.heading}]({pictures[0].name})", ""]
+    images = draw(found, folder / "sweep")
+    lines = [f"# {found.heading}, best first", "", f"![{found.heading}]({images[0].name})", ""]
     lines += [*grid(_header(found), _rows(found)), ""]
     lines += [f"- {line}" for line in (*_notes(), *found.skipped)]
     write_atomically(folder / "sweep.md", "\n".join([*lines, ""]))
     write_atomically(folder / "sweep.csv", text.csv(frame(found)))
-    return [folder / "sweep.md", folder / "sweep.csv", *pictures]
+    return [folder / "sweep.md", folder / "sweep.csv", *images]
 
 
 def _notes() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The learning curve of one run, on the terminal and as a picture."""
+"""The learning curve of one run, on the terminal and as an image."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlexp.runs.folder import read_evaluations, read_record
 if TYPE_CHECKING:
     from rich.console import Console
 
-PICTURE = "learning_curve"
+FILE_STEM = "learning_curve"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def show(folder: Path, console: Console) -> list[Path]:
     :param folder: run folder
     :param console: where to print; without a terminal no colour codes are written, and plain ASCII where the
         stream cannot take more
-    :return: the pictures written; none with fewer than two evaluations
+    :return: the files written; none with fewer than two evaluations
     :raises UsageError: when the folder holds no run
     """
     record = read_record(folder)
@@ -101,4 +101,4 @@ def draw(record: Mapping[str, Any], found: Curve, folder: Path) -> list[Path]:
         one.set_xlim(left=0)
         names = [str(record.get(key)) for key in ("algo", "env") if record.get(key)]
         one.set_title(f"{' on '.join(names)}, seed {record.get('seed')}", fontsize=9, loc="left")
-        return style.save(figure, folder / PICTURE)
+        return style.save(figure, folder / FILE_STEM)

@@ -73,15 +73,15 @@ def _tables(
     for name, columns in ((sweep.name, steady), (f"{sweep.name}_times", volatile)):
         if not columns:
             continue
-        # A figure of the same sweep has the plain name; the table's picture then steps aside.
+        # A figure of the same sweep has the plain name; the table's image then gets another one.
         stem = folder / (f"{name}_table" if sweep.panels and columns is steady else name)
-        pictures = []
+        images = []
         if columns is steady:
-            pictures = figure.draw_intervals(sweep.title, render.select(table, columns), stem)
+            images = figure.draw_intervals(sweep.title, render.select(table, columns), stem)
         shown = scores if columns is steady else ()
         contents = {
             "md": render.markdown(
-                table, columns, protocol, loaded.missing, pictures[0].name if pictures else None, shown
+                table, columns, protocol, loaded.missing, images[0].name if images else None, shown
             ),
             "tex": render.latex(table, columns),
             "csv": text.csv(render.frame(table, columns)),
@@ -93,7 +93,7 @@ def _tables(
         if shown:
             files.append(stem.with_name(f"{name}_across.csv"))
             write_atomically(files[-1], text.csv(aggregate.frame(shown)))
-        files += pictures
+        files += images
     return files
 
 
@@ -101,11 +101,11 @@ def _figure(
     sweep: Sweep, table: metrics.Table, loaded: LoadedRuns, protocol: tuple[str, ...], folder: Path
 ) -> list[Path]:
     stem = folder / sweep.name
-    pictures = figure.draw_curves(sweep, loaded, stem)
+    images = figure.draw_curves(sweep, loaded, stem)
     lines = [
         f"# {sweep.title}",
         "",
-        f"![{sweep.title}]({pictures[0].name})",
+        f"![{sweep.title}]({images[0].name})",
         "",
         figure.caption(sweep).capitalize() + ".",
         "",
@@ -118,7 +118,7 @@ def _figure(
     contents = {"md": "\n".join(lines), "csv": text.csv(figure.frame(sweep, loaded))}
     for ending, content in contents.items():
         write_atomically(stem.with_name(f"{stem.name}.{ending}"), content)
-    return [*(stem.with_name(f"{stem.name}.{ending}") for ending in contents), *pictures]
+    return [*(stem.with_name(f"{stem.name}.{ending}") for ending in contents), *images]
 
 
 def describe(sweep: Sweep, expected: Iterable[Expected], loaded: LoadedRuns) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def markdown(
     columns: tuple[Column, ...],
     protocol: tuple[str, ...],
     missing: Sequence[MissingRun],
-    picture: str | None = None,
+    image: str | None = None,
     scores: Sequence[aggregate.AggregateScore] = (),
 ) -> str:
     """Write a table with everything that a reader needs to judge it.
@@ -43,13 +43,13 @@ def markdown(
     :param columns: those to show
     :param protocol: sentences on seeds and evaluation
     :param missing: runs that could not enter
-    :param picture: file name of a figure to embed
+    :param image: file name of a figure to embed
     :param scores: of every setting, where the sweep compares settings across tasks
     """
     metrics = select(table, columns)
     lines = [f"# {table.sweep.title}", "", *_compact(metrics, columns), ""]
-    if picture:
-        lines += [f"![{table.sweep.title}]({picture})", ""]
+    if image:
+        lines += [f"![{table.sweep.title}]({image})", ""]
     lines += ["## Every cell", "", *_details(metrics), ""]
     lines += contrasts(table, columns)
     if scores and table.sweep.aggregate is not None:

@@ -29,8 +29,8 @@ def plot(
 
     :param x: increasing
     :param y: as many values
-    :param width: characters of the whole picture
-    :param height: lines of the whole picture, title and axis included
+    :param width: characters of the whole plot
+    :param height: lines of the whole plot, title and axis included
     :param limits: of the y axis; None: as the values need
     :param unicode: draw with braille dots and box lines; else with plain ASCII
     :return: lines without colour codes

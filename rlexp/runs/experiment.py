@@ -90,7 +90,7 @@ class Experiment:
                 if isinstance(error, KeyboardInterrupt) or (number and isinstance(error, _CUT_OFF)):
                     self._end("interrupted", error=f"stopped by {stopping.name(number)}")
                     raise stopping.Stopped(number or signal.SIGINT) from None
-                with contextlib.suppress(OSError):  # the disk is full; what failed is told all the same
+                with contextlib.suppress(OSError):  # the disk is full; the error is reported all the same
                     self._end("failed", error=describe(error), traceback=traceback.format_exc())
                     self.has_traceback = True
                 if isinstance(error, SystemExit):  # an environment's own; it must not decide our exit code
@@ -306,12 +306,12 @@ class Experiment:
         assert isinstance(ray, dict)
         options = Options(**{field.name: ray[field.name] for field in dataclasses.fields(Options)})
         processes = options.actors + options.replay_shards
-        tell = "import sys; from rlexp.runs.folder import end_lost; end_lost(*sys.argv[1:])"
+        on_loss = "import sys; from rlexp.runs.folder import end_lost; end_lost(*sys.argv[1:])"
         engine = RayEngine(
             ray["address"],
             processes,
             ray["object_store_mb"],
-            on_loss=[sys.executable, "-P", "-c", tell, str(self.folder.resolve())],
+            on_loss=[sys.executable, "-P", "-c", on_loss, str(self.folder.resolve())],
         )
         closing.callback(engine.close)
         make_envs = functools.partial(make_training_env, self.cfg)
@@ -380,7 +380,7 @@ class Experiment:
 
 
 def _close_all(*closes: Callable[[], None]) -> None:
-    """Close everything, whatever of it fails; in a ``finally`` the error on its way stays the one that is told.
+    """Close everything, whatever fails; in a ``finally`` the original error stays the one that is reported.
 
     :raises Exception: the first that closing raised, unless another error is on its way
     """

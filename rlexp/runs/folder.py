@@ -290,7 +290,7 @@ def status(folder: Path, record: dict[str, Any]) -> str:
 def end_lost(folder: str | Path, error: str) -> None:
     """Write for a process that is gone why its run has ended, unless it has written that itself.
 
-    :raises UsageError: when the run goes on, or cannot be read
+    :raises UsageError: when the run is still alive, or cannot be read
     """
     folder = Path(folder)
     with claimed(folder):

@@ -195,7 +195,7 @@ def read_config(path: Path) -> DictConfig:
 
 
 def _scan(text: str) -> None:
-    """Refuse what rlexp never writes, before anything is built from it.
+    """Reject what rlexp never writes, before anything is built from it.
 
     Aliases could be expanded without end, tags could name types, interpolations could read the environment.
 

@@ -1,7 +1,7 @@
 """Reading ``model.zip``: the weights and the plain numbers in it, whoever made the archive.
 
 Stable-Baselines3 stores the members of its archives uncompressed, and so does torch within each of them. An archive
-that claims otherwise, or more than its own size, is refused before anything is unpacked. Nothing is unpickled:
+that claims otherwise, or more than its own size, is rejected before anything is unpacked. Nothing is unpickled:
 ``torch.load`` reads tensors alone, and of Stable-Baselines3's attributes only what stands as JSON is looked at.
 """
 
@@ -106,7 +106,7 @@ def _tensors(content: bytes, device: str) -> dict[str, th.Tensor]:
     _archive(file)
     file.seek(0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns of an odd pickle before it refuses it
+        warnings.simplefilter("ignore")  # torch warns of an odd pickle before it rejects it
         found = th.load(file, map_location="cpu" if device == "auto" else device, weights_only=True)
     if not isinstance(found, dict) or not all(isinstance(value, th.Tensor) for value in found.values()):
         raise ValueError("no tensors by name")

@@ -46,7 +46,7 @@ def check_environment(make_env: MakeEnv, steps: int = 12, copies: bool = True) -
 
 
 def _play(env: gymnasium.Env[Any, Any], steps: int, seed: int | None = None) -> list[Any]:
-    """Return what is seen; without a seed the episode under way goes on. Actions are always the same ones."""
+    """Return the observations; without a seed the current episode continues. Actions are always the same."""
     seen: list[Any] = [env.reset(seed=seed)[0]] if seed is not None else []
     env.action_space.seed(7)
     for _ in range(steps):

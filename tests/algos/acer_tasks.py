@@ -83,7 +83,7 @@ class Reach(gymnasium.Env[Any, Any]):
         return self.state, -float(np.square(action - self.state[:2]).sum()), False, self.steps == 7, {}
 
 
-class Pictures(gymnasium.Env[Any, Any]):
+class Images(gymnasium.Env[Any, Any]):
     observation_space = spaces.Box(0, 255, (36, 36, 1), np.uint8)
     action_space = spaces.Discrete(2)
 
@@ -100,7 +100,7 @@ class Pictures(gymnasium.Env[Any, Any]):
         return self._draw(), float(action), False, self.steps == 4, {}
 
 
-class Grid(Pictures):
+class Grid(Images):
     observation_space = spaces.Box(0, 1, (4, 10, 10), np.uint8)
 
     def _draw(self) -> np.ndarray:
@@ -108,7 +108,7 @@ class Grid(Pictures):
 
 
 def make(task: Any = Chain, n_envs: int = 1, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """Build ACER (or another ``kind``) on the chain, or on another task, small settings unless told otherwise."""
+    """Build ACER (or another ``kind``) on the chain, or on another task, small settings by default."""
     kind = kwargs.pop("kind", ACER)
     kwargs = {**SMALL, "policy_kwargs": {**SMALL_NETS, **kwargs.pop("policy_kwargs", {})}, **kwargs}
     return kind(policy, make_vec_env(task, n_envs, seed=0), **kwargs)

@@ -72,15 +72,15 @@ class GridView(gymnasium.Env[Any, Any]):
 
 
 class Screens(GridView):
-    """Pictures with their channels last, which Stable-Baselines3 turns round."""
+    """Images with channels last, which Stable-Baselines3 transposes."""
 
     observation_space = spaces.Box(0, 255, (36, 36, 3), np.uint8)  # type: ignore[assignment]
 
     def _observe(self) -> Any:
         self.wanted = int(self.np_random.integers(3))
-        picture = np.zeros((36, 36, 3), np.uint8)
-        picture[..., self.wanted] = 255
-        return picture
+        image = np.zeros((36, 36, 3), np.uint8)
+        image[..., self.wanted] = 255
+        return image
 
 
 def demonstrate(task: type[Any], episodes: int = 20, seed: int = 0) -> Demonstrations:

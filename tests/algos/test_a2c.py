@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from rlexp import registry
 from rlexp.algos.common.build import build
 from rlexp.networks.cnn import MinAtarCNN, is_small_image
-from tests.algos.acer_tasks import Chain, Grid, Pictures
+from tests.algos.acer_tasks import Chain, Grid, Images
 
 
 @pytest.mark.parametrize("name", ["a2c", "ppo"])
@@ -25,12 +25,12 @@ def test_wrapped_algorithms_read_grids(name: str) -> None:
     )
     assert isinstance(model.policy.features_extractor, MinAtarCNN)
     model.learn(16)
-    pictures = build(registry.algo(name), options, DummyVecEnv([Pictures]), 0, "cpu")
-    assert isinstance(pictures.policy.features_extractor, NatureCNN)
+    images = build(registry.algo(name), options, DummyVecEnv([Images]), 0, "cpu")
+    assert isinstance(images.policy.features_extractor, NatureCNN)
 
 
-def test_grids_are_small_pictures() -> None:
+def test_grids_are_small_images() -> None:
     assert is_small_image(Grid.observation_space)
-    assert not is_small_image(Pictures.observation_space) and not is_small_image(Chain.observation_space)
+    assert not is_small_image(Images.observation_space) and not is_small_image(Chain.observation_space)
     network = MinAtarCNN(Grid.observation_space, features_dim=32)
     assert network(th.as_tensor(np.zeros((2, 4, 10, 10)), dtype=th.float32)).shape == (2, 32)

@@ -21,7 +21,7 @@ from rlexp.algos.acer.policies import ACERPolicy
 from rlexp.algos.acer.replay import RUNNING, TERMINATED, TRUNCATED, Segments, TrajectoryReplayBuffer
 from rlexp.algos.acer.updates import Settings
 from rlexp.errors import UsageError
-from tests.algos.acer_tasks import SMALL, Chain, Grid, Pictures, Reach, make
+from tests.algos.acer_tasks import SMALL, Chain, Grid, Images, Reach, make
 
 
 def parameters(model: ACER) -> list[th.Tensor]:
@@ -32,7 +32,7 @@ def parameters(model: ACER) -> list[th.Tensor]:
 
 
 class _Peek(BaseCallback):
-    """Keeps what happened, as the environment told it."""
+    """Records the steps as the environment returned them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ def test_what_is_logged() -> None:
 
 def test_images() -> None:
     model = make(
-        Pictures, n_envs=2, policy="CnnPolicy", n_steps=5, learning_starts=20, policy_kwargs={"net_arch": []}
+        Images, n_envs=2, policy="CnnPolicy", n_steps=5, learning_starts=20, policy_kwargs={"net_arch": []}
     )
     model.learn(60)
     assert model.replay_buffer.observations.dtype == np.uint8
@@ -204,7 +204,7 @@ def test_images() -> None:
 
 def test_grids() -> None:
     assert ACER.policy_for(Grid.observation_space) == "CnnPolicy"
-    assert ACER.policy_for(Pictures.observation_space) == "CnnPolicy"
+    assert ACER.policy_for(Images.observation_space) == "CnnPolicy"
     assert ACER.policy_for(Chain.observation_space) == "MlpPolicy"
     model = make(Grid, policy="CnnPolicy", n_steps=5, learning_starts=20).learn(60)
     first = next(model.policy.features_extractor.parameters())
@@ -234,7 +234,7 @@ def test_std_is_learned_or_not() -> None:
     assert not th.equal(learned.policy.average_log_std, learned.policy.log_std)
 
 
-# -------------------------------------------------------------------------------- refusals
+# -------------------------------------------------------------------------------- bad input
 
 
 class Odd(Reach):
@@ -269,7 +269,7 @@ REJECTED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_refused_in_one_line(name: str) -> None:
+def test_rejected_in_one_line(name: str) -> None:
     env_kwargs, arguments, expected = REJECTED[name]
     arguments = {"policy": "MlpPolicy", **SMALL, **arguments}
     with pytest.raises(UsageError, match=expected) as error:
@@ -286,7 +286,7 @@ def test_from_the_command_line(rlexp: Any, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     (metrics,) = tmp_path.glob("outputs/runs/gym-CartPole-v1/acer/*/seed=0/metrics.jsonl")
     assert "train/constraint_active" in metrics.read_text()
-    # Refused before there is a folder, by what only the built task and the algorithm's class can tell.
+    # Rejected before there is a folder, by what is only known of the built environment and the algorithm's class.
     result = rlexp(*arguments, "env.id=CartPole-v1", "total_timesteps=600", "algo.buffer_size=10")
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert "algo.buffer_size: 10 given" in result.stderr

@@ -136,12 +136,12 @@ def test_returns_do_not_reach_over_a_second_learn(corridor: type[gymnasium.Env[A
 
 
 @pytest.mark.parametrize("shape", [(4, 10, 10), (2, 40, 40)])
-def test_pictures_small_and_large(shape: tuple[int, ...]) -> None:
-    class Picture(Fork):
+def test_images_small_and_large(shape: tuple[int, ...]) -> None:
+    class Images(Fork):
         observation_space = spaces.Box(0, 255, shape, np.uint8)
 
-    assert DQN.policy_for(Picture.observation_space) == "CnnPolicy"
-    model = DQN("CnnPolicy", DummyVecEnv([Picture]), dueling=True, **SMALL)
+    assert DQN.policy_for(Images.observation_space) == "CnnPolicy"
+    model = DQN("CnnPolicy", DummyVecEnv([Images]), dueling=True, **SMALL)
     model.learn(30)
     assert (model.replay_buffer.frames is not None) == (shape[1] >= 36)
 
@@ -189,7 +189,7 @@ def test_dictionaries() -> None:
     DQN("MultiInputPolicy", DummyVecEnv([Both] * 2), replay="rank", n_steps=2, **SMALL).learn(60)
 
 
-def test_an_unknown_replay_is_refused() -> None:
+def test_an_unknown_replay_is_rejected() -> None:
     with pytest.raises(ValueError, match="uniform, proportional, rank"):
         DQN("MlpPolicy", DummyVecEnv([Fork]), replay="greedy")
 
@@ -208,5 +208,5 @@ def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (only_run(tmp_path) / "metrics.jsonl").read_text().splitlines()]
     assert any("train/beta" in row for row in rows)
-    refused = rlexp(*arguments, "algo.replay=greedy")
-    assert refused.returncode == 2 and "proportional" in refused.stderr
+    rejected = rlexp(*arguments, "algo.replay=greedy")
+    assert rejected.returncode == 2 and "proportional" in rejected.stderr

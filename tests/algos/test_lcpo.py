@@ -32,7 +32,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def make(corridor: type) -> Make:
-    """Build an algorithm on the corridor, small settings unless told otherwise."""
+    """Build an algorithm on the corridor, small settings by default."""
 
     def build(algorithm: type = LCPO, n_envs: int = 1, **kwargs: Any) -> Any:
         kwargs = {"n_steps": 32, "batch_size": 16, "n_epochs": 2, "seed": 0, "device": "cpu", **kwargs}

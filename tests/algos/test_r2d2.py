@@ -346,7 +346,7 @@ def test_a_ladder_of_exploration_rates() -> None:
 
 
 @pytest.mark.parametrize(("task", "policy"), [(GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")])
-def test_grids_and_pictures(task: Any, policy: str) -> None:
+def test_grids_and_images(task: Any, policy: str) -> None:
     model = make(task, 2, policy)
     model.learn(150)
     assert model._n_updates > 10
@@ -372,7 +372,7 @@ def test_remembers_what_a_policy_without_memory_cannot() -> None:
     assert scores[16] == 1.0 and scores[0] < 0.8
 
 
-def test_what_cannot_work_is_refused() -> None:
+def test_what_cannot_work_is_rejected() -> None:
     for arguments, message in (
         ({"replay": "uniform"}, "replay: 'uniform' given, allowed are proportional, rank"),
         ({"sequence_period": 1}, "sequence_period: 1 given"),

@@ -1,4 +1,4 @@
-"""R2D3, DQfD and behaviour cloning: what demonstrations do, what is refused, exact state."""
+"""R2D3, DQfD and behaviour cloning: what demonstrations do, what is rejected, exact state."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_a_recurrent_clone_and_a_feedforward_one() -> None:
 
 @pytest.mark.parametrize("kind", [R2D3, DQfD, BC])
 @pytest.mark.parametrize(("task", "policy"), [(GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")])
-def test_grids_and_pictures(kind: Any, task: Any, policy: str) -> None:
+def test_grids_and_images(kind: Any, task: Any, policy: str) -> None:
     model = make(kind, task, demonstrate(task, 3), policy)
     model.learn(60)
     assert model._n_updates > 0
@@ -254,9 +254,9 @@ def test_grids_and_pictures(kind: Any, task: Any, policy: str) -> None:
 @pytest.mark.parametrize("kind", [R2D3, DQfD, BC])
 def test_demonstrations_that_do_not_fit(kind: Any, tmp_path: Path) -> None:
     cart = make_vec_env("CartPole-v1", 1)
-    with pytest.raises(UsageError, match="observations are") as refusal:
+    with pytest.raises(UsageError, match="observations are") as error:
         make(kind, env=cart).learn(10)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(error.value)
     model = make(kind, env=make_vec_env(Recall, 1), demonstration_episodes=21)
     with pytest.raises(UsageError, match="demonstration_episodes: 21 given, demonstrations holds 20"):
         model.learn(10)

@@ -110,7 +110,7 @@ def test_without_its_words_it_is_the_plain_one() -> None:
     shared.learn(32)
 
 
-def test_what_cannot_work_is_refused(rlexp: Rlexp) -> None:
+def test_what_cannot_work_is_rejected(rlexp: Rlexp) -> None:
     with pytest.raises(UsageError, match="shared_lstm"):
         build(nets={"shared_lstm": False, "enable_critic_lstm": True})
     with pytest.raises(UsageError, match="n_lstm_layers"):
@@ -122,5 +122,5 @@ def test_what_cannot_work_is_refused(rlexp: Rlexp) -> None:
         "logger=none",
         "evaluation.episodes=1",
     )
-    refused = rlexp(*arguments, "algo.layer_norm=true")
-    assert refused.returncode == 2 and "shared_lstm" in refused.stderr
+    rejected = rlexp(*arguments, "algo.layer_norm=true")
+    assert rejected.returncode == 2 and "shared_lstm" in rejected.stderr

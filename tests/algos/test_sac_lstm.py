@@ -259,7 +259,7 @@ def test_entropy_coefficient(ent_coef: str | float) -> None:
     assert found != pytest.approx(0.1, abs=1e-6)
 
 
-def test_what_cannot_work_is_refused() -> None:
+def test_what_cannot_work_is_rejected() -> None:
     with pytest.raises(UsageError, match="MlpPolicy"):
         SACLSTM("CnnPolicy", vec(Wander))
 
@@ -279,7 +279,7 @@ def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
         ("algo.sequence_length=0", "algo.sequence_length"),
         ("algo.sequence_lenght=5", "sequence_length"),
     ):
-        refused = rlexp(*arguments, wrong)
-        assert refused.returncode == 2 and hint in refused.stderr
+        rejected = rlexp(*arguments, wrong)
+        assert rejected.returncode == 2 and hint in rejected.stderr
     incompatibility = rlexp(*arguments, "env=cartpole_p", "env.actions=discrete")
     assert incompatibility.returncode == 2 and "continuous" in incompatibility.stderr

@@ -107,7 +107,7 @@ def test_a_replay_buffer_goes_through_an_open_file(name: str, file: str) -> None
 
 
 @pytest.mark.parametrize("name", ["DQN", "R2D2"])
-def test_a_foreign_replay_buffer_is_refused(name: str, file: str, tmp_path: Path) -> None:
+def test_a_foreign_replay_buffer_is_rejected(name: str, file: str, tmp_path: Path) -> None:
     model = learner(name, file)
     model.learn(60)
     model.save_replay_buffer(tmp_path / "small")
@@ -220,7 +220,7 @@ def _acting(**more: Any) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("name", sorted(_acting()))
-def test_other_spaces_are_refused_with_what_to_do(name: str, tmp_path: Path) -> None:
+def test_other_spaces_are_rejected_with_what_to_do(name: str, tmp_path: Path) -> None:
     model = _acting()[name]()
     model.save(tmp_path / "model")
     for other in (Wider(), Longer()):

@@ -400,7 +400,7 @@ def test_the_latent_state_knows_what_is_hidden() -> None:
 # ------------------------------------------------------------------------------------------------- as a citizen
 
 
-def test_what_cannot_work_is_refused() -> None:
+def test_what_cannot_work_is_rejected() -> None:
     with pytest.raises(UsageError, match="elbo, han, lee"):
         build(variant="best")
     with pytest.raises(UsageError, match="stack, lstm"):
@@ -412,5 +412,5 @@ def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
     small = ("algo.learning_starts=50", "algo.pretrain_updates=2", "algo.model_arch=[8]", "env.max_steps=20")
     done = rlexp(*arguments, *small, "experiment=slac_han")
     assert done.returncode == 0, done.stderr
-    refused = rlexp(*arguments, "algo.variant=hans")
-    assert refused.returncode == 2 and "han" in refused.stderr
+    rejected = rlexp(*arguments, "algo.variant=hans")
+    assert rejected.returncode == 2 and "han" in rejected.stderr

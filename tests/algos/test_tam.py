@@ -20,7 +20,7 @@ PLACES = th.eye(6)[:5]
 
 @pytest.fixture
 def make(corridor: type) -> Make:
-    """Build TAM on the corridor, small settings unless told otherwise."""
+    """Build TAM on the corridor, small settings by default."""
 
     def build(n_envs: int = 1, **kwargs: Any) -> TAM:
         kwargs = {"n_steps": 64, "batch_size": 16, "n_epochs": 2, "mask_after": 128, "seed": 0, **kwargs}

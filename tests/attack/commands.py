@@ -310,7 +310,7 @@ def _paths() -> Iterator[Case]:
     ):  # fmt: skip
         for key in ("output_dir", "hydra.sweep.dir"):
             if path in (".", "..", "./././x", "/nope/" * 3, "~", "//x", "'~root/x'") and key == "output_dir":
-                continue  # writes where it is told to, outside of the case's folder
+                continue  # writes to a given path, outside of the case's folder
             prefix = ("-m",) if key.startswith("hydra") else ()
             yield Case(f"path {key}={path[:40]!r}", (*prefix, *PPO, f"{key}={path}"))
 

@@ -1,4 +1,4 @@
-"""Damaged files: what is resumed, evaluated or listed is as if nothing had happened, or refused in one line."""
+"""Damaged files: what is resumed, evaluated or listed is as if nothing had happened, or rejected in one line."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from typing import Any
 
 CANARY = "CANARY"  # what an injected command would make, in the folder above the case's own
 _MEMORY = 12 << 30  # bytes of address space, so that a size beyond memory cannot end the machine
-_GRACE = 3.0  # seconds in which resource trackers and children that were told to end do so
+_GRACE = 3.0  # seconds in which resource trackers and children that were asked to end do so
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 Prepare = Callable[[Path], None]

@@ -73,7 +73,7 @@ def main() -> None:
     ):
         mine, other = milliseconds(look_up), milliseconds(convolve)
         both = f"{mine:.2f} ms, embeddings and convolution {other:.2f}"
-        print(f"{OBSERVATIONS} pictures, {name}: {both}: {other / mine:.1f} times as fast")
+        print(f"{OBSERVATIONS} images, {name}: {both}: {other / mine:.1f} times as fast")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def make(
 
 
 def add(buffer: PrioritizedReplayBuffer, number: int, reward: float = 0.0, done: bool = False) -> None:
-    """Store a step of every environment, told by its number."""
+    """Store a step of every environment, identified by its number."""
     envs = buffer.n_envs
     obs = np.full((envs, 2), number, np.float32)
     buffer.add(

@@ -20,7 +20,7 @@ _BOX = spaces.Box(-1e6, 1e6, (1,), np.float32)
 
 
 class Story:
-    """Random steps of some environments, and the n-step return of each told by a plain loop."""
+    """Random steps of some environments, and the n-step return of each by a plain loop."""
 
     def __init__(self, n_envs: int, seed: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
@@ -42,7 +42,9 @@ class Story:
         infos: list[dict[str, Any]] = [{"TimeLimit.truncated": bool(t)} for t in truncated]
         buffer.add(obs, obs + 0.5, np.zeros((self.n_envs, 1), int), one["reward"], done, infos)
 
-    def told(self, number: int, env: int, n_steps: int, gamma: float) -> tuple[float, float, float, float]:
+    def reported(
+        self, number: int, env: int, n_steps: int, gamma: float
+    ) -> tuple[float, float, float, float]:
         """Return, terminal, discount and the next observation."""
         total, discount = 0.0, 1.0
         for step in range(number, min(number + n_steps, len(self.steps))):
@@ -71,7 +73,7 @@ def test_n_step_returns(kind: type[NStepReplay], n_envs: int, n_steps: int, leng
     for k, item in enumerate(found.indices):
         row, env = divmod(int(item), n_envs)
         number = max(n for n in range(length) if n % rows == row)
-        reward, terminal, discount, after = story.told(number, env, n_steps, 0.9)
+        reward, terminal, discount, after = story.reported(number, env, n_steps, 0.9)
         assert float(found.observations[k]) == pytest.approx(number + 0.01 * env, abs=1e-5)
         assert float(found.rewards[k]) == pytest.approx(reward, abs=1e-5)
         assert float(found.dones[k]) == terminal

@@ -25,7 +25,7 @@ N_ACTIONS = 3
 
 
 class Tape:
-    """Numbers every step of every episode, so that each number in a sequence can be told."""
+    """Numbers every step of every episode, so that each step in a sequence can be identified."""
 
     def __init__(
         self, layout: SequenceLayout, lengths: list[list[int]], truncated: set[tuple[int, int]] = frozenset()

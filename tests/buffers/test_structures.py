@@ -73,7 +73,7 @@ def test_filling_a_range_is_setting_each(capacity: int, data: st.DataObject) -> 
     )
 
 
-def test_bad_masses_are_refused_and_change_nothing() -> None:
+def test_bad_masses_are_rejected_and_change_nothing() -> None:
     tree = SumMinTree(4)
     tree.set(np.arange(4), np.ones(4))
     for bad in (np.nan, np.inf, -1.0):

@@ -1,4 +1,4 @@
-"""What cannot be done is refused in one clear line, with exit code 2, and nothing is left on disk."""
+"""What cannot be done is rejected with one clear line, with exit code 2, and nothing is left on disk."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_refused_in_one_line(
+def test_rejected_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     arguments, expected = CASES[name]

@@ -152,7 +152,7 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("algo=ppo", "env=gym", "env.id=nope_module:X-v0", "total_timesteps=9"), ("env.id", "nope_module")),
     (("demos", "env=datacenter", "expert=bot"), ("expert", "datacenter")),
     (("demos", "env=unlock_pickup", "expert=/dev/zero"), ("expert", "/dev/zero")),
-    # W&B, whose rules would be told only after the run has begun
+    # W&B, whose errors would come only after the run has begun
     ((*PPO, "tags=['']"), ("tags",)),
     ((*PPO, f"tags=[{'a' * 65}]"), ("tags", "64")),
     ((*PPO, "logger.project=a/b"), ("logger.project", "'a/b'")),
@@ -248,7 +248,7 @@ def test_what_fails_after_the_first_step_is_recorded(
     assert '"failed"' in record.read_text()
 
 
-def test_a_defect_is_told_in_one_line(
+def test_a_defect_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(argv: list[str]) -> int:

@@ -103,7 +103,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_refused_in_one_line(here: Here, tmp_path: Path, name: str) -> None:
+def test_rejected_in_one_line(here: Here, tmp_path: Path, name: str) -> None:
     arguments, expected = CASES[name]
     code, _, err = here(*arguments)
     assert code == 2
@@ -129,7 +129,7 @@ def recorded(here: Here, tmp_path: Path) -> Path:
         ("foreign", ("env=unlock_pickup",), "not a file of demonstrations"),
     ],
 )
-def test_bad_demonstrations_are_refused_in_one_line(
+def test_bad_demonstrations_are_rejected_in_one_line(
     here: Here, recorded: Path, algo: str, damage: str, arguments: tuple[str, ...], expected: str
 ) -> None:
     if damage == "cut off":

@@ -268,11 +268,11 @@ def test_damaged_config_of_a_run_that_would_be_resumed(
     "told", [[1], {"episodes": "x"}, {"return_mean": "x"}, {"return_mean": 10**400}, {"success_rate": "x"}]
 )
 def test_damaged_demonstrations_are_listed(
-    told: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    reported: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
     good = {"task": _NASTY, "expert": {"kind": _NASTY}, "episodes": 1, "steps": 1, "return_mean": 1.0}
-    header = {"provenance": {**good, **told} if isinstance(told, dict) else told}
+    header = {"provenance": {**good, **reported} if isinstance(reported, dict) else reported}
     monkeypatch.setattr(dataset, "read_header", lambda _: header)
     (tmp_path / "demonstrations").mkdir()
     (tmp_path / "demonstrations" / "x.npz").touch()
@@ -386,7 +386,7 @@ def test_damaged_evaluations(
 @pytest.mark.parametrize(
     "link", ["record.json", "model.zip", "evaluated.jsonl", "checkpoints", "wandb", ".lock"]
 )
-def test_a_run_with_links_is_refused_by_every_command(
+def test_a_run_with_links_is_rejected_by_every_command(
     link: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     top = tmp_path / "outputs"

@@ -49,17 +49,17 @@ def _replayed(env: Any, episode: Any, seed: int) -> None:
 def test_a_model_with_a_memory(side_by_side: int) -> None:
     seeds = episode_seeds(0, 7)
     envs: list[Any] = [RepeatPreviousEnv() for _ in range(side_by_side)]
-    told = []
+    reported = []
     episodes, infos = record(
-        envs, by_model(_Remembers(), True, False), seeds, 0, lambda *done: told.append(done)
+        envs, by_model(_Remembers(), True, False), seeds, 0, lambda *done: reported.append(done)
     )
     assert [float(episode.rewards.sum()) for episode in episodes] == pytest.approx([1.0] * 7)
-    assert all(info["is_success"] for info in infos) and told[-1] == (7, 7 * 51)
+    assert all(info["is_success"] for info in infos) and reported[-1] == (7, 7 * 51)
     for episode, seed in zip(episodes, seeds, strict=True):
         _replayed(RepeatPreviousEnv(), episode, seed)
 
 
-def test_a_memory_begins_anew_with_every_episode() -> None:
+def test_a_memory_begins_again_with_every_episode() -> None:
     class Counts(_Remembers):
         def predict(
             self, observation: Any, state: Any = None, episode_start: Any = None, **_: Any
@@ -106,7 +106,7 @@ def test_seeds_are_nobody_elses() -> None:
     assert not set(seeds) & set(episode_seeds(1, 500))
 
 
-def test_actions_outside_the_space_are_refused() -> None:
+def test_actions_outside_the_space_are_rejected() -> None:
     class Wrong(_Remembers):
         def predict(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             return np.array([4]), None

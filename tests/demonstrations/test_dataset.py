@@ -126,7 +126,7 @@ def test_numpy_reads_it_without_us(tmp_path: Path) -> None:
 
 @_QUICK
 @given(st.data())
-def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, data: st.DataObject) -> None:
+def test_a_damaged_file_is_rejected_in_one_line(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "some.npz"
     demos.write(path, _some())
     content = bytearray(path.read_bytes())
@@ -210,7 +210,7 @@ def test_foreign_files(tmp_path: Path) -> None:
         demos.read(tmp_path / "nowhere.npz")
 
 
-def test_a_file_of_the_future_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_the_future_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as future:
         future.setattr(demos, "VERSION", 2)
         demos.write(tmp_path / "some.npz", _some())
@@ -218,7 +218,7 @@ def test_a_file_of_the_future_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         demos.read(tmp_path / "some.npz")
 
 
-def test_other_spaces_are_refused() -> None:
+def test_other_spaces_are_rejected() -> None:
     some = _some()
     some.require(_SPACES[-1], spaces.Discrete(7), "file")
     with pytest.raises(UsageError, match=r"^file: its actions are Discrete\(7\), the task's Discrete\(6\)$"):

@@ -90,7 +90,7 @@ def test_a_run_survives_the_death_of_an_actor_and_leaves_nobody_behind(tmp_path:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("victim", ["driver", "gcs_server", "raylet"] * 1 + ["raylet"] * 4)
-def test_whatever_is_killed_is_told_and_nothing_is_left(tmp_path: Path, victim: str) -> None:
+def test_whatever_is_killed_is_reported_and_nothing_is_left(tmp_path: Path, victim: str) -> None:
     overrides = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000000"]
     with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as top, (tmp_path / "log").open("w") as log:
         run = subprocess.Popen(
@@ -172,9 +172,9 @@ def test_serial_training_knows_nothing_of_ray(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_distributed_is_rejected(overrides: list[str], parts: list[str]) -> None:
-    with pytest.raises(UsageError) as refusal:
+    with pytest.raises(UsageError) as error:
         compose([*overrides, *GYM, "total_timesteps=100", "hardware=ray"])
-    assert "\n" not in str(refusal.value) and all(part in str(refusal.value) for part in parts)
+    assert "\n" not in str(error.value) and all(part in str(error.value) for part in parts)
 
 
 def test_without_ray_a_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_without_ray_a_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "somewhere"])
-def test_a_cluster_that_is_not_there_is_refused_at_once(address: str) -> None:
+def test_a_cluster_that_is_not_there_is_rejected_at_once(address: str) -> None:
     with pytest.raises(UsageError, match=f"hardware.ray.address: {address} given"):
         on_ray.require(address)
 

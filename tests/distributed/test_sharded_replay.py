@@ -102,7 +102,7 @@ def test_priorities_come_back_to_the_sequences_drawn() -> None:
     assert other.object._store.max_priority == 1.0
 
 
-def test_a_dead_shard_begins_anew_and_says_what_is_lost() -> None:
+def test_a_dead_shard_begins_again_and_says_what_is_lost() -> None:
     setup = _Setup(shards=2, batch_size=8)
     for k in range(6):
         setup.add(take(_numbered(6), np.array([k])), np.array([1.0]))

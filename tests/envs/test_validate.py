@@ -49,7 +49,7 @@ def test_what_the_environment_raises_stays_what_it_is() -> None:
     with pytest.raises(OddError, match="no door between kitchen and hall") as caught:
         _play(env, 5)
     assert caught.value.__notes__ == ["environment 1 (Faulty-v0), step 2 (step 2 of its episode)"]
-    assert caught.traceback[-1].name == "_end_if_told"
+    assert caught.traceback[-1].name == "_end_if_due"
 
 
 def test_closing_an_environment_that_has_failed_hides_nothing() -> None:

@@ -30,9 +30,9 @@ def test_one_look_up_is_the_sum_of_three() -> None:
     batch = _batch(6)
     image = batch["image"].long()
     cells = sum(embedding(image[..., k]) for k, embedding in enumerate(extractor.cells))
-    picture = extractor.convolution(cells.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)  # type: ignore[union-attr]
+    image = extractor.convolution(cells.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)  # type: ignore[union-attr]
     words = [extractor.words[key](batch[key].long()).flatten(1) for key in ("direction", "mission")]
-    expected = th.relu(extractor.output(th.cat([th.relu(picture).flatten(1), *words], dim=1)))
+    expected = th.relu(extractor.output(th.cat([th.relu(image).flatten(1), *words], dim=1)))
     found = extractor(batch)
     assert found.shape == (6, 12) and extractor.features_dim == 12
     th.testing.assert_close(found, expected)

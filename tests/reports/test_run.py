@@ -28,10 +28,10 @@ def test_success_curve(place: Place) -> None:
     assert printed.startswith("success rate (%), last 100.0\n")
     assert "training dialogues" in printed and "\x1b" not in printed
     assert len(printed.splitlines()) == 12 and max(map(len, printed.splitlines())) <= 60
-    pictures = {path.name: path.read_bytes() for path in folder.glob("learning_curve.*")}
-    assert set(pictures) == {"learning_curve.svg", "learning_curve.png"}
+    images = {path.name: path.read_bytes() for path in folder.glob("learning_curve.*")}
+    assert set(images) == {"learning_curve.svg", "learning_curve.png"}
     show(folder)
-    assert {path.name: path.read_bytes() for path in folder.glob("learning_curve.*")} == pictures
+    assert {path.name: path.read_bytes() for path in folder.glob("learning_curve.*")} == images
 
 
 def test_plain_ascii_where_the_stream_takes_no_more(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""Sweep files: what is read and what is refused."""
+"""Sweep files: what is read and what is rejected."""
 
 from __future__ import annotations
 

@@ -54,10 +54,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _failed(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """What the record of the only run says, after a run that must have failed properly."""
-    told = capsys.readouterr().err.strip().splitlines()
-    assert len(told) == 2 and told[0].startswith("failed: ") and "record.json" in told[1], told
+    reported = capsys.readouterr().err.strip().splitlines()
+    assert len(reported) == 2 and reported[0].startswith("failed: ") and "record.json" in reported[1], (
+        reported
+    )
     entry = run_folder.read_record(only_run(folder))
-    assert entry["status"] == "failed" and entry["error"] in told[0]
+    assert entry["status"] == "failed" and entry["error"] in reported[0]
     assert "Traceback" in entry["traceback"]
     return entry
 
@@ -115,8 +117,8 @@ def test_the_record_holds_the_environments_own_error(
     entry = _failed(here, capsys)
     assert error in entry["error"] and note in entry["error"]
     assert "environment 0 (tests.faulty:Faulty-v0)" in entry["error"]
-    place = {"raise": "_end_if_told", "close raise": "close", "observation None": "reset"}
-    assert f"in {place.get(fault, '_end_if_told')}" in entry["traceback"]
+    place = {"raise": "_end_if_due", "close raise": "close", "observation None": "reset"}
+    assert f"in {place.get(fault, '_end_if_due')}" in entry["traceback"]
     assert "EOFError" not in entry["traceback"]
 
 
@@ -136,9 +138,9 @@ def test_an_environment_that_cannot_be_built_or_closed(
     here: Path, capsys: pytest.CaptureFixture[str], arguments: str, key: str, error: str
 ) -> None:
     assert cli.main([*_PPO, *_RUN, arguments]) == 2
-    told = capsys.readouterr().err
-    assert key in told and error in told
-    assert len(told.strip().splitlines()) == 1 and list(here.iterdir()) == []
+    reported = capsys.readouterr().err
+    assert key in reported and error in reported
+    assert len(reported.strip().splitlines()) == 1 and list(here.iterdir()) == []
 
 
 @pytest.mark.parametrize("fault", ["nan reward", "nan observation", "raise", "info None", "nan is_success"])

@@ -134,8 +134,8 @@ def test_not_a_number_never_reaches_a_row(tmp_path: Path) -> None:
 
 
 def test_a_run_belongs_to_one_process(tmp_path: Path) -> None:
-    refused = pytest.raises(UsageError, match="another process")
-    with run_folder.claimed(tmp_path), refused, run_folder.claimed(tmp_path):
+    rejected = pytest.raises(UsageError, match="another process")
+    with run_folder.claimed(tmp_path), rejected, run_folder.claimed(tmp_path):
         pass
     with run_folder.claimed(tmp_path):
         pass

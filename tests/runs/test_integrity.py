@@ -170,7 +170,7 @@ def test_rows_of_the_newest_checkpoint_alone(stopped: Any, tmp_path: Path) -> No
     assert any("metrics.jsonl has lost rows" in line and "falling back" in line for line in said), said
 
 
-def test_without_an_intact_checkpoint_the_run_starts_anew(stopped: Any, tmp_path: Path) -> None:
+def test_without_an_intact_checkpoint_the_run_starts_again(stopped: Any, tmp_path: Path) -> None:
     def damage(run: Path) -> None:
         for path in checkpoint.available(run / run_folder.CHECKPOINTS):
             (path / "arrays.npz").write_bytes(b"")
@@ -257,7 +257,7 @@ def _small_files(limit: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("limit", [40_000, 200])
-def test_a_full_disk_is_told_in_one_line(
+def test_a_full_disk_is_reported_in_one_line(
     stopped: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: int
 ) -> None:
     """With room for the record (40 kB) the failure is recorded; without, nothing refers to a record of it."""

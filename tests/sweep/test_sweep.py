@@ -99,15 +99,15 @@ def test_trains_what_is_missing_and_nothing_twice(top: Path, capsys: pytest.Capt
     assert starts(found[1]) == 1
 
 
-def test_a_failure_is_told_at_once_and_the_others_finish(
+def test_a_failure_is_reported_at_once_and_the_others_finish(
     top: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert go(top, "--jobs", "1", command=quick(0.2, PPO_0="fail", LCPO_1="crash")) == 1
     out, err = capsys.readouterr()
     lines = out.splitlines()
-    told = next(number for number, line in enumerate(lines) if line.startswith("FAILED"))
-    assert lines[told] == "FAILED    PPO seed=0: ArithmeticError: loss became nan at step 17"
-    assert "log: " in lines[told + 1] and any(line.startswith("finished") for line in lines[told:])
+    reported = next(number for number, line in enumerate(lines) if line.startswith("FAILED"))
+    assert lines[reported] == "FAILED    PPO seed=0: ArithmeticError: loss became nan at step 17"
+    assert "log: " in lines[reported + 1] and any(line.startswith("finished") for line in lines[reported:])
     assert "FAILED    LCPO seed=1: exit code 7 without a message" in out
     assert "2 failed (PPO seed=0, LCPO seed=1)" in err
     assert f"train only them again: rlexp sweep quick output_dir={top / 'out'}" in err
@@ -283,11 +283,11 @@ def test_bad_arguments(top: Path, arguments: list[str], said: str) -> None:
 
 
 def test_a_row_that_cannot_be_composed_is_named(top: Path) -> None:
-    def refuse(arguments: list[str]) -> object:
+    def reject(arguments: list[str]) -> object:
         raise UsageError("algo: no such option")
 
     with pytest.raises(UsageError, match="sweep quick, row 'PPO': algo: no such option"):
-        sweep.main(["quick"], quick(), refuse)  # type: ignore[arg-type]
+        sweep.main(["quick"], quick(), reject)  # type: ignore[arg-type]
 
 
 def test_list(top: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,7 +168,7 @@ def test_a_pipe_does_not_hang(mode: str, run: Path) -> None:
 @pytest.mark.parametrize(
     "link", ["checkpoints", "metrics.jsonl", "wandb", "tensorboard", "checkpoints/1/state.json", "model.zip"]
 )
-def test_a_folder_with_a_link_is_refused(link: str, run: Path, victim: Path) -> None:
+def test_a_folder_with_a_link_is_rejected(link: str, run: Path, victim: Path) -> None:
     (run / link).parent.mkdir(parents=True, exist_ok=True)
     (run / link).symlink_to(victim / "file")
     with pytest.raises(UsageError, match=f"{link} is a link") as caught:

@@ -54,8 +54,8 @@ def test_no_process_that_is_started_imports_from_the_folder_it_starts_in(
     assert subprocess.run([sys.executable, "-m", "json.tool", "--help"], capture_output=True).returncode == 0
     monkeypatch.setenv("PYTHONSAFEPATH", "")
     run = Expected("x", 0, tmp_path, ("algo=nope",), {})
-    told = subprocess.run(train_command(run), capture_output=True, text=True)
-    assert told.returncode == 2 and "'nope'" in told.stderr
+    reported = subprocess.run(train_command(run), capture_output=True, text=True)
+    assert reported.returncode == 2 and "'nope'" in reported.stderr
 
 
 @pytest.mark.parametrize("module", ["antigravity", "os.path", "this"])

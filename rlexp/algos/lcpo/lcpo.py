@@ -87,7 +87,7 @@ class LoopClipping(ValidatedAlgorithm, OnPolicyAlgorithm):
     def _update_info_buffer(
         self, infos: list[dict[str, Any]], dones: npt.NDArray[np.bool_] | None = None
     ) -> None:
-        """Note time limits too, which ``collect_rollouts`` does not tell the rollout buffer of."""
+        """Store time limits, which ``collect_rollouts`` does not pass to the rollout buffer."""
         super()._update_info_buffer(infos, dones)
         truncated = [info.get("TimeLimit.truncated", False) for info in infos]
         self.rollout_buffer.truncated[self.rollout_buffer.pos] = truncated

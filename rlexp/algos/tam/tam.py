@@ -102,7 +102,7 @@ class TAM(ValidatedAlgorithm, PPO):
     def _update_info_buffer(
         self, infos: list[dict[str, Any]], dones: npt.NDArray[np.bool_] | None = None
     ) -> None:
-        """Note time limits too, which ``collect_rollouts`` does not tell the rollout buffer of."""
+        """Store time limits, which ``collect_rollouts`` does not pass to the rollout buffer."""
         super()._update_info_buffer(infos, dones)
         self._truncated.append([info.get("TimeLimit.truncated", False) for info in infos])
 

@@ -1,6 +1,6 @@
 """``env=atari``: any game of the Arcade Learning Environment, ROMs included (package ``ale-py``).
 
-Screens are preprocessed by ALE's own compiled code as Mnih et al. 2015 did: every fourth frame, the maximum of two,
+Frames are preprocessed by ALE's own compiled code as Mnih et al. 2015 did: every fourth frame, the maximum of two,
 grey, 84×84, the last four stacked; up to 30 idle steps at the beginning. Rewards are the game's own and an episode is a
 whole game: clipping belongs to the algorithm (``algo.reward_clip``), and evaluation must see the score.
 """
@@ -20,12 +20,12 @@ Screens = npt.NDArray[np.uint8]
 
 
 class AtariEnv(gymnasium.Env[Screens, np.int64]):
-    """One game; observations ``(frame_stack, 84, 84)``, the newest screen last.
+    """One game; observations ``(frame_stack, 84, 84)``, the newest frame last.
 
     :param game: ROM name, e.g. ``space_invaders``
     :param sticky_action_prob: how likely the last action is repeated instead of the one given
     :param frame_skip: frames per step
-    :param frame_stack: screens per observation
+    :param frame_stack: frames per observation
     :param noop_max: most idle steps at the beginning
     :param max_frames: after so many frames a game is cut off (a time limit)
     """
@@ -66,7 +66,7 @@ class AtariEnv(gymnasium.Env[Screens, np.int64]):
     ) -> tuple[Screens, dict[str, Any]]:
         """Begin a game."""
         super().reset(seed=seed)
-        # The emulator has a random state of its own; seeded anew, every game is decided by gymnasium's.
+        # The emulator has its own random state; re-seeding it makes every game depend on gymnasium's alone.
         observation, _ = self._games.reset(seed=int(self.np_random.integers(2**31)))
         return observation[0], {}
 

@@ -1,4 +1,4 @@
-"""A chain of n states in which one of two actions goes on and the other ends the episode."""
+"""A chain of n states in which one of two actions advances and the other ends the episode."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BlindCliffwalkEnv(gymnasium.Env[State, np.int64]):
         return self._observe(), {}
 
     def step(self, action: np.int64) -> tuple[State, float, bool, bool, dict[str, Any]]:
-        """Go on or fall."""
+        """Advance or fall."""
         right = int(action) == self.right_actions[self._state]
         arrived = bool(right and self._state == self.n_states - 1)
         if right and not arrived:

@@ -126,7 +126,7 @@ class Year:
                 return
             try:
                 callback(state)
-            except Exception as error:  # ctypes would print it and go on
+            except Exception as error:  # ctypes would print it and continue
                 self.problem = f"{type(error).__name__}: {error}"
                 self.api.runtime.stop_simulation(state)
 

@@ -48,7 +48,7 @@ class MinAtarEnv(gymnasium.Env[Grid, np.int64]):
     ) -> tuple[Grid, dict[str, Any]]:
         """Begin a game."""
         super().reset(seed=seed)
-        # The game has a random state of its own; drawn anew, every game is decided by gymnasium's.
+        # The game has its own random state; re-seeding it makes every game depend on gymnasium's alone.
         # The game's own ``seed`` makes a new generator, which takes as long as twenty steps; the draws are the same.
         self._game.random.seed(int(self.np_random.integers(2**31)))
         self._game.last_action = 0

@@ -98,7 +98,7 @@ class GridEnv(gymnasium.Env[Observation, np.int64]):
         return ("handcrafted",) if can_play(self._game) else ()
 
     def controller_action(self, name: str) -> int:
-        """Return what the bot does now. It plans anew when it was not asked at the step before.
+        """Return what the bot does now. It plans again if it was not asked at the previous step.
 
         :raises ValueError: if it does not know the environment
         """

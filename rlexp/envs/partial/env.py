@@ -64,7 +64,7 @@ class RewardSeen(gymnasium.Wrapper[Vector, Any, Vector, Any]):
         return np.append(seen, np.float32(0)), info
 
     def step(self, action: Any) -> tuple[Vector, Any, bool, bool, dict[str, Any]]:
-        """Go on."""
+        """Step the environment."""
         seen, reward, terminated, truncated, info = self.env.step(action)
         return np.append(seen, np.float32(reward)), reward, terminated, truncated, info
 

@@ -15,7 +15,7 @@ RENDER_MODES = ("ansi",)
 _MAX_SEED = 2**63
 
 
-def _refuse(key: str, value: Any, allowed: str) -> ValueError:
+def _invalid(key: str, value: Any, allowed: str) -> ValueError:
     return ValueError(f"{key}={value!r} is not allowed: it must be {allowed}")
 
 
@@ -29,9 +29,9 @@ def check_number(key: str, value: Any, lowest: float, highest: float) -> float:
     :raises ValueError: if it is anything else
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _refuse(key, value, f"a number from {lowest:g} to {highest:g}")
+        raise _invalid(key, value, f"a number from {lowest:g} to {highest:g}")
     if not lowest <= value <= highest:
-        raise _refuse(key, value, f"a number from {lowest:g} to {highest:g}")
+        raise _invalid(key, value, f"a number from {lowest:g} to {highest:g}")
     return float(value)
 
 
@@ -55,7 +55,7 @@ def check_integer(key: str, value: Any, lowest: int, highest: int | None = None)
         or value < lowest
         or (highest is not None and value > highest)
     ):
-        raise _refuse(key, value, allowed)
+        raise _invalid(key, value, allowed)
     return value
 
 
@@ -68,7 +68,7 @@ def check_choice(key: str, value: Any, choices: Sequence[str]) -> str:
     :raises ValueError: if it is none of them
     """
     if not isinstance(value, str) or value not in choices:
-        raise _refuse(key, value, f"one of {', '.join(choices)}")
+        raise _invalid(key, value, f"one of {', '.join(choices)}")
     return value
 
 
@@ -80,7 +80,7 @@ def check_flag(key: str, value: Any) -> bool:
     :raises ValueError: if it is neither
     """
     if not isinstance(value, bool):
-        raise _refuse(key, value, "true or false")
+        raise _invalid(key, value, "true or false")
     return value
 
 
@@ -94,7 +94,7 @@ def check_channel(error_model: Any, n_best: Any) -> tuple[str, int]:
     model = check_choice("error_model", error_model, ERROR_MODELS)
     longest = check_integer("n_best", n_best, 1, MAX_N_BEST)
     if model == "random" and longest != 1:
-        raise _refuse("n_best", n_best, "1 with error_model='random', which gives a single hypothesis")
+        raise _invalid("n_best", n_best, "1 with error_model='random', which gives a single hypothesis")
     return model, longest
 
 
@@ -118,13 +118,13 @@ def check_patience(patience: Any) -> tuple[int, int]:
     )
     # Configuration libraries hand over their own list types, which are sequences but neither list nor tuple.
     if isinstance(patience, str) or not isinstance(patience, Sequence) or len(patience) != 2:
-        raise _refuse("patience", patience, allowed)
+        raise _invalid("patience", patience, allowed)
     low, high = patience
     for bound in (low, high):
         if isinstance(bound, bool) or not isinstance(bound, int):
-            raise _refuse("patience", patience, allowed)
+            raise _invalid("patience", patience, allowed)
     if not 1 <= low < high:
-        raise _refuse("patience", patience, allowed)
+        raise _invalid("patience", patience, allowed)
     return low, high
 
 
@@ -135,13 +135,13 @@ def check_disabled_actions(disabled: Any) -> tuple[str, ...]:
     :raises ValueError: if a name is unknown or no action would be left
     """
     if isinstance(disabled, str) or not isinstance(disabled, Sequence):
-        raise _refuse("disabled_actions", disabled, f"a list of names out of {', '.join(ACTIONS)}")
+        raise _invalid("disabled_actions", disabled, f"a list of names out of {', '.join(ACTIONS)}")
     for name in disabled:
         if name not in ACTIONS:
-            raise _refuse("disabled_actions", list(disabled), f"a list of names out of {', '.join(ACTIONS)}")
+            raise _invalid("disabled_actions", list(disabled), f"a list of names out of {', '.join(ACTIONS)}")
     names = tuple(name for name in ACTIONS if name in disabled)
     if len(names) == len(ACTIONS):
-        raise _refuse("disabled_actions", list(disabled), "a list that leaves at least one action enabled")
+        raise _invalid("disabled_actions", list(disabled), "a list that leaves at least one action enabled")
     return names
 
 

@@ -1,7 +1,7 @@
 """Checkpoints on disk: complete or absent, and intact or recognised as damaged.
 
-A checkpoint is a folder ``checkpoints/<timesteps>-<number>/``; the running number tells checkpoints apart between which
-no step was taken, e.g. those of pre-training. It holds ``state.json`` (a tree), ``arrays.npz`` (its leaves) and
+A checkpoint is a folder ``checkpoints/<timesteps>-<number>/``; the running number distinguishes checkpoints between
+which no step was taken, e.g. those of pre-training. It holds ``state.json`` (a tree), ``arrays.npz`` (its leaves) and
 ``manifest.json``: length and SHA-256 of both, and of each JSONL file of the run up to the row at which the checkpoint
 continues it. Folders named by timesteps alone are of the earlier format, without a manifest.
 

@@ -94,5 +94,5 @@ def test_bad_arguments(rlexp: Rlexp, tmp_path: Path) -> None:
         assert result.returncode == 2 and not list(tmp_path.iterdir())
         (line,) = result.stderr.splitlines()
         assert re.search(message, line), line
-    refused = rlexp("algo=builtin", "env=restaurant")
-    assert refused.returncode == 2 and "builtin is not compatible" in refused.stderr
+    rejected = rlexp("algo=builtin", "env=restaurant")
+    assert rejected.returncode == 2 and "builtin is not compatible" in rejected.stderr

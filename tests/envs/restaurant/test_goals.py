@@ -26,7 +26,7 @@ def test_there_are_56_goals_in_pydials_data(real_files: Files) -> None:
     assert len(possible_goals(load_domain(*real_files))) == 56
 
 
-def test_a_domain_without_goals_is_refused(tmp_path: Path) -> None:
+def test_a_domain_without_goals_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "mine.db"
     rows = [(str(number), name, *ROW[2:]) for number, name in enumerate(load_domain().informable["name"][:5])]
     _database(path, rows)

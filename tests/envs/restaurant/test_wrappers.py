@@ -39,7 +39,7 @@ def test_default_leaves_fourteen() -> None:
 
 
 @pytest.mark.parametrize("action", [-1, 14])
-def test_other_numbers_are_refused(action: int) -> None:
+def test_other_numbers_are_rejected(action: int) -> None:
     env = EnabledActions(RestaurantEnv())
     env.reset(seed=0)
     with pytest.raises(ValueError, match="from 0 to 13"):
@@ -63,7 +63,7 @@ def test_masks_of_enabled_actions() -> None:
     assert enabled == [name for name, allowed in zip(ACTIONS, inner.action_masks(), strict=True) if allowed]
 
 
-def test_tasks_without_named_actions_are_refused() -> None:
+def test_tasks_without_named_actions_are_rejected() -> None:
     with pytest.raises(ValueError, match="no numbered actions with names"):
         EnabledActions(gymnasium.make("CartPole-v1"))
 
@@ -84,7 +84,7 @@ def test_controlled_ignores_the_action() -> None:
     assert play(Controlled(EnabledActions(RestaurantEnv()), "handcrafted"), 0) == expected
 
 
-def test_unknown_controllers_are_refused() -> None:
+def test_unknown_controllers_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"controller='clever' .* handcrafted"):
         Controlled(RestaurantEnv(), "clever")
     with pytest.raises(ValueError, match="controller='handcrafted'"):
