@@ -1,4 +1,4 @@
-"""Promises that hold for the whole house."""
+"""Rules that hold for the whole code base."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SOURCES = sorted((_TOP / "rlexp").rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", _SOURCES, ids=lambda path: str(path.relative_to(_TOP)))
-def test_a_file_is_one_room(path: Path) -> None:
+def test_files_stay_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 450
 
 
@@ -41,7 +41,7 @@ def contracts() -> dict[str, dict[str, object]]:
     return {contract["name"]: contract for contract in project["tool"]["importlinter"]["contracts"]}
 
 
-def test_every_package_stands_in_the_layered_contract() -> None:
+def test_every_package_is_in_the_layered_contract() -> None:
     layers = contracts()["Modules import only from lower layers"]["layers"]
     assert isinstance(layers, list)
     listed = {name.strip() for layer in layers for name in layer.split("|")}

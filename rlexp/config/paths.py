@@ -18,7 +18,7 @@ from rlexp.config.renamed import with_old_names
 BOOKKEEPING = ("seed", "output_dir", "name", "tags", "force", "logger", "checkpoint", "evaluation")
 # Of the hardware only the number of environments changes what is learned.
 LEARNING_HARDWARE = ("n_envs",)
-# With actors of their own, how learning is spread over them does, too; where they are does not.
+# With distributed actors the way in which learning is distributed decides it, too; where they run does not.
 RAY_BOOKKEEPING = ("address", "object_store_mb")
 
 

@@ -226,7 +226,7 @@ def _rows(found: Comparison) -> list[list[str]]:
             [
                 *(inert(value) for value in setting.values.values()),
                 f"{len(sample)}/{total}",
-                text.spread(stats.mean(sample), stats.std(sample), digits),
+                text.mean_and_std(stats.mean(sample), stats.std(sample), digits),
                 text.interval(stats.mean_interval(sample), digits),
                 text.number(stats.iqm(sample), digits),
                 " ".join(text.number(value, digits) for value in sample),

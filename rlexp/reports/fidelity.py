@@ -114,12 +114,12 @@ def publish_datacenter(
 
 
 def _dialogue_line(line: Mapping[str, Any]) -> list[str]:
-    spread, error = line.get("table_sd"), line.get("reference_error")
+    std, error = line.get("table_sd"), line.get("reference_error")
     reference = f"{line['reference']:g}" + (f" (s.e. {error:.1f})" if error is not None else "")
     return [
         str(line["quantity"]),
         text.number(float(line["measured"]), 2),
-        "" if spread is None else text.number(float(spread), 2),
+        "" if std is None else text.number(float(std), 2),
         reference,
         f"{line['lowest']:.2f} to {line['highest']:.2f}",
         _verdict(line),

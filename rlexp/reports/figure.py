@@ -137,9 +137,9 @@ def frame(sweep: Sweep, loaded: LoadedRuns) -> pd.DataFrame:
             for place, values in zip(x, stacked.T * UNITS[panel.unit], strict=True):
                 expected = loaded.expected.get(label, len(sweep.seeds))
                 every = " ".join(f"{value:.10g}" for value in values)
-                spread = (values.mean(), stats.std(values))
+                mean_and_std = (values.mean(), stats.std(values))
                 head = (panel.title, label, panel.metric, panel.unit, f"{place:.0f}")
-                rows.append((*head, len(values), expected, *spread, every))
+                rows.append((*head, len(values), expected, *mean_and_std, every))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 

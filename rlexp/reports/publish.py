@@ -67,18 +67,18 @@ def _tables(
     protocol: tuple[str, ...],
     folder: Path,
 ) -> list[Path]:
-    steady = tuple(column for column in sweep.columns if not column.volatile)
+    reproducible = tuple(column for column in sweep.columns if not column.volatile)
     volatile = tuple(column for column in sweep.columns if column.volatile)
     files = []
-    for name, columns in ((sweep.name, steady), (f"{sweep.name}_times", volatile)):
+    for name, columns in ((sweep.name, reproducible), (f"{sweep.name}_times", volatile)):
         if not columns:
             continue
         # A figure of the same sweep has the plain name; the table's image then gets another one.
-        stem = folder / (f"{name}_table" if sweep.panels and columns is steady else name)
+        stem = folder / (f"{name}_table" if sweep.panels and columns is reproducible else name)
         images = []
-        if columns is steady:
+        if columns is reproducible:
             images = figure.draw_intervals(sweep.title, render.select(table, columns), stem)
-        shown = scores if columns is steady else ()
+        shown = scores if columns is reproducible else ()
         contents = {
             "md": render.markdown(
                 table, columns, protocol, loaded.missing, images[0].name if images else None, shown

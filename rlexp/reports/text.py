@@ -37,7 +37,7 @@ def number(value: float, digits: int, limit: float = math.nan, sign: bool = Fals
     return written.replace("-", "") if float(written) == 0 else written
 
 
-def spread(mean: float, std: float | None, digits: int, limit: float = math.nan) -> str:
+def mean_and_std(mean: float, std: float | None, digits: int, limit: float = math.nan) -> str:
     """Write ``mean ± standard deviation``, without the second where it is unknown."""
     first = number(mean, digits, limit)
     if std is None or math.isnan(std) or first == MISSING:
@@ -63,7 +63,7 @@ def ours(metric: Metric) -> str:
     """Write a metric as papers do: mean ± standard deviation over seeds."""
     # The spread of the seeds' own crossings belongs to another statistic than the mean curve's crossing.
     std = None if metric.column.threshold is not None else metric.std
-    return spread(metric.mean, std, metric.column.digits, metric.limit)
+    return mean_and_std(metric.mean, std, metric.column.digits, metric.limit)
 
 
 def published(metric: Metric) -> str:

@@ -222,7 +222,7 @@ class Experiment:
             self.model = make_model(cfg, self._env)
         self._evaluator = make_evaluator(cfg)
         self._budget = Budget(
-            cfg.total_episodes, self._env_spec.metrics, sets_pace=cfg.total_timesteps is None
+            cfg.total_episodes, self._env_spec.metrics, defines_progress=cfg.total_timesteps is None
         )
         self._evaluate = Evaluate(
             self._evaluator,

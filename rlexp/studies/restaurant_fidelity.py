@@ -281,13 +281,13 @@ def _compare_row(row: str, per_table: list[dict[str, Any]]) -> list[dict[str, An
     def total(key: str) -> float:
         return float(sum(result[key] for result in per_table))
 
-    def spread(key: str, factor: float = 1.0) -> float | None:
+    def std(key: str, factor: float = 1.0) -> float | None:
         values = [factor * result[key] / result["dialogues"] for result in per_table]
         return statistics.stdev(values) if len(values) > 1 else None
 
     lines = [
-        _line(row, "success %", 100 * total("success") / dialogues, *case.success, spread("success", 100)),
-        _line(row, "turns", total("turns") / dialogues, *case.turns, spread("turns")),
+        _line(row, "success %", 100 * total("success") / dialogues, *case.success, std("success", 100)),
+        _line(row, "turns", total("turns") / dialogues, *case.turns, std("turns")),
     ]
     endings = _sum(result["endings"] for result in per_table)
     for name, reference in case.endings.items():

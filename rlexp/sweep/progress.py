@@ -174,11 +174,11 @@ def show_plan(
     left, measured = seconds_left(
         [run for run, _ in unique.values()], [one for _, one in unique.values()], jobs, sweep.seconds_per_run
     )
-    cells = f" ({len(runs)} cells share {len(unique)} runs)" if len(unique) < len(runs) else ""
+    duplicates = f" ({len(runs)} table entries share {len(unique)} runs)" if len(unique) < len(runs) else ""
     failures = f" ({failed} of them failed before)" if failed else ""
     basis = "from finished runs" if measured else f"at a stated {duration(sweep.seconds_per_run)} per run"
     console.print(
-        f"{len(unique)} runs{cells}: {finished} finished, {len(unique) - finished} missing{failures}; "
+        f"{len(unique)} runs{duplicates}: {finished} finished, {len(unique) - finished} missing{failures}; "
         f"about {duration(left)} with {jobs} jobs, {basis}",
         highlight=False,
         markup=False,

@@ -33,8 +33,8 @@ def build(n_envs: int = 1, nets: dict[str, Any] | None = None, **arguments: Any)
 
 
 def norm(values: th.Tensor, layer: th.nn.LayerNorm) -> th.Tensor:
-    spread = (values.var(correction=0) + 1e-5).sqrt()
-    return (values - values.mean()) / spread * layer.weight + layer.bias
+    std = (values.var(correction=0) + 1e-5).sqrt()
+    return (values - values.mean()) / std * layer.weight + layer.bias
 
 
 def test_the_cell_by_hand() -> None:

@@ -355,7 +355,7 @@ def test_acting_step_by_step_is_the_window(kind: str, history: str, pad: str) ->
             buffer.observations[row], state, np.array([row == begin]), deterministic=True
         )
         assert state is not None
-        # What was really done takes the place of the actor's own wish.
+        # The executed action replaces the one that the actor has just chosen.
         done = np.concatenate([np.zeros((3, 2), np.float32), buffer.actions[begin : row + 1, 0]])
         state = (state[0], done[None, -3:]) if kind == "stack" else (*state[:2], done[-1:])
         found.append(action / 2.0)

@@ -19,7 +19,7 @@ from rlexp.runs import checkpoint
 _BOX = spaces.Box(-1e6, 1e6, (1,), np.float32)
 
 
-class Story:
+class EpisodeFixture:
     """Random steps of some environments, and the n-step return of each by a plain loop."""
 
     def __init__(self, n_envs: int, seed: int = 0) -> None:
@@ -42,7 +42,7 @@ class Story:
         infos: list[dict[str, Any]] = [{"TimeLimit.truncated": bool(t)} for t in truncated]
         buffer.add(obs, obs + 0.5, np.zeros((self.n_envs, 1), int), one["reward"], done, infos)
 
-    def reported(
+    def expected_return(
         self, number: int, env: int, n_steps: int, gamma: float
     ) -> tuple[float, float, float, float]:
         """Return, terminal, discount and the next observation."""
@@ -64,16 +64,16 @@ class Story:
 def test_n_step_returns(kind: type[NStepReplay], n_envs: int, n_steps: int, length: int) -> None:
     rows = 10
     buffer = kind(rows * n_envs, _BOX, spaces.Discrete(2), "cpu", n_envs, n_steps=n_steps, gamma=0.9)
-    story = Story(n_envs)
+    episodes = EpisodeFixture(n_envs)
     for _ in range(length):
-        story.step(buffer)
+        episodes.step(buffer)
     found = buffer.sample(500)
     assert found.discounts is not None and isinstance(found.observations, th.Tensor)
     assert set(found.indices.tolist()) == set(range(len(buffer)))
     for k, item in enumerate(found.indices):
         row, env = divmod(int(item), n_envs)
         number = max(n for n in range(length) if n % rows == row)
-        reward, terminal, discount, after = story.reported(number, env, n_steps, 0.9)
+        reward, terminal, discount, after = episodes.expected_return(number, env, n_steps, 0.9)
         assert float(found.observations[k]) == pytest.approx(number + 0.01 * env, abs=1e-5)
         assert float(found.rewards[k]) == pytest.approx(reward, abs=1e-5)
         assert float(found.dones[k]) == terminal
@@ -101,9 +101,9 @@ def test_uniform_replay_is_uniform_over_environments_too() -> None:
 
     np.random.seed(0)
     buffer = NStepReplay(15, _BOX, spaces.Discrete(2), "cpu", 3)
-    story = Story(3)
+    episodes = EpisodeFixture(3)
     for _ in range(8):
-        story.step(buffer)
+        episodes.step(buffer)
     assert chisquare(np.bincount(buffer.sample(15_000).indices, minlength=15)).pvalue > 1e-3
 
 
@@ -226,17 +226,17 @@ def test_a_buffer_comes_back_bit_by_bit(tmp_path: Any, scheme: str, steps: int, 
             20, _BOX, spaces.Discrete(2), "cpu", 2, scheme=scheme, n_steps=2, gamma=0.9
         )
 
-    buffer, story = build(), Story(2)
+    buffer, episodes = build(), EpisodeFixture(2)
     for _ in range(steps):
-        story.step(buffer)
+        episodes.step(buffer)
     buffer.update_priorities(buffer.sample(16).indices, np.random.default_rng(0).normal(size=16) * 4)
     buffer.anneal(0.3)
     state = checkpoint.load(checkpoint.save(tmp_path, buffer.checkpoint_state(), 1, keep_last=1))
     other = build()
     other.load_checkpoint_state(state)
     for one in (buffer, other):
-        story.rng, story.steps = np.random.default_rng(5), []
-        story.step(one)
+        episodes.rng, episodes.steps = np.random.default_rng(5), []
+        episodes.step(one)
     for _ in range(5):
         np.random.seed(0)
         mine = buffer.sample(16)

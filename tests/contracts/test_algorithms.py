@@ -22,7 +22,7 @@ _VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "recurrent_ppo": [
         ("shared", {"shared_lstm": True, "enable_critic_lstm": False, "before_lstm": [8], "layer_norm": True})
     ],
-    "r2d2": [("rank", {"replay": "rank", "train_freq": 3}), ("ladder", {"epsilon_base": 0.4})],
+    "r2d2": [("rank", {"replay": "rank", "train_freq": 3}), ("per-actor", {"epsilon_base": 0.4})],
     "r2d3": [
         ("paper", {"loss": "paper", "demonstration_ratio": 0.5, "pretrain_updates": 0}),
         ("pretrained", {"pretrain_updates": 110}),

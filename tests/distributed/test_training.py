@@ -119,8 +119,8 @@ def test_actors_get_the_learners_weights_and_rates_of_their_own() -> None:
         EnvWorker.collect = usual  # type: ignore[method-assign]
     assert rates[0] == 1.0, "at random before learning begins"
     found = {tuple(np.round(one, 12)) for one in rates if np.ndim(one)}
-    ladder = np.round(per_actor_epsilons(4, 0.4, 7.0), 12)
-    assert found == {tuple(ladder[:2]), tuple(ladder[2:])}
+    per_actor = np.round(per_actor_epsilons(4, 0.4, 7.0), 12)
+    assert found == {tuple(per_actor[:2]), tuple(per_actor[2:])}
     # Whoever has worked off what he was asked acts with weights that are at most a few updates old.
     training.actor_pool.broadcast_weights(training.model.policy.state_dict() and _arrays(model), 10**6)
     worker = engine.start(EnvWorker, *engine.processes[-1].arguments)

@@ -19,19 +19,19 @@ from tests.reports.synthetic import PPO, Place
 
 def table(place: Place) -> dict[tuple[str, str], metrics.Metric]:
     built = metrics.build(place.load(), load_runs(place.expected()))
-    return {(cell.row.label, cell.column.name): cell for line in built.metrics for cell in line}
+    return {(metric.row.label, metric.column.name): metric for line in built.metrics for metric in line}
 
 
 def test_numbers_by_hand(place: Place) -> None:
     place.fill()
     found = table(place)
-    cell = found["PPO", "success"]
-    assert cell.values == pytest.approx([50, 52, 54, 60])
-    assert cell.mean == pytest.approx(54.0)
-    assert cell.std == pytest.approx(math.sqrt((16 + 4 + 0 + 36) / 3))
-    assert cell.iqm == pytest.approx(53.0)  # 52 and 54 stay
-    assert cell.iqm_interval == stats.iqm_interval(cell.values)
-    assert (cell.n, cell.expected, cell.complete) == (4, 4, True)
+    metric = found["PPO", "success"]
+    assert metric.values == pytest.approx([50, 52, 54, 60])
+    assert metric.mean == pytest.approx(54.0)
+    assert metric.std == pytest.approx(math.sqrt((16 + 4 + 0 + 36) / 3))
+    assert metric.iqm == pytest.approx(53.0)  # 52 and 54 stay
+    assert metric.iqm_interval == stats.iqm_interval(metric.values)
+    assert (metric.n, metric.expected, metric.complete) == (4, 4, True)
     assert found["LCPO", "success"].mean == pytest.approx(70.0)
     assert found["LCPO", "reached"].mean == pytest.approx(300.0)
     assert found["PPO", "reached"].mean == math.inf

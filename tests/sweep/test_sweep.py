@@ -79,7 +79,7 @@ def test_seeds_share_a_row_and_equal_settings_share_a_folder(top: Path) -> None:
 def test_dry_run_shows_the_plan_and_writes_nothing(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert go(top, "--dry-run", "--jobs", "2") == 0
     printed = capsys.readouterr().out
-    assert "6 runs (9 cells share 6 runs): 0 finished, 6 missing; about 90 s with 2 jobs" in printed
+    assert "6 runs (9 table entries share 6 runs): 0 finished, 6 missing; about 90 s with 2 jobs" in printed
     assert "at a stated 30 s per run" in printed
     assert not (top / "out").exists()
 

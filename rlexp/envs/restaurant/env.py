@@ -159,7 +159,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
             self._transcript.start(self.goal)
             self._transcript.system(_HELLO)
         self.user_act = self.simulated_user.turn(_HELLO)
-        self._hear()
+        self._receive()
         return self.tracker.vector(), {}
 
     def step(self, action: Action) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -199,7 +199,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
             if self.end_on_user_bye:
                 return self._end("user_bye")
             self.user_has_left = True
-        self._hear()
+        self._receive()
         return self.tracker.vector(), -1.0, False, False, {}
 
     def render(self) -> str | None:
@@ -255,7 +255,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
             self._masks.executed(number)
         return execute(number, self.tracker, self.system_act, self._random)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         """Put the user's act through the channel and take in what arrives."""
         self.hypotheses: list[Hypothesis] = self.channel.transmit(self.user_act, self._random)
         self.tracker.update(self.system_act, self.hypotheses)
@@ -272,7 +272,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
         truncated = how == "max_turns" and self.max_turns_is_truncation
         if truncated:
             # A learner that bootstraps at a truncation needs the state that would have followed.
-            self._hear()
+            self._receive()
         # PyDial's dialogues go on for one turn after the user's goodbye, which is counted here too.
         uncounted = self.end_on_user_bye and how in ("user_bye", "patience")
         info = {

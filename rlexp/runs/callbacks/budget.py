@@ -15,7 +15,8 @@ class Budget(BaseCallback):
     :param total_episodes: episodes after which training stops; None: no such limit
     :param metrics: keys of an episode's last ``info`` to be averaged as ``rollout/<key>``
     :param window: episodes to average over
-    :param sets_pace: no budget of steps is given, so that exploration rates and the like follow the episodes
+    :param defines_progress: there is no budget of steps, so that training progress (exploration rates etc.) follows the
+        episodes
     """
 
     def __init__(
@@ -23,11 +24,11 @@ class Budget(BaseCallback):
         total_episodes: int | None,
         metrics: tuple[str, ...],
         window: int = 100,
-        sets_pace: bool = False,
+        defines_progress: bool = False,
     ) -> None:
         super().__init__()
         self.total_episodes = total_episodes
-        self.sets_pace = sets_pace
+        self.defines_progress = defines_progress
         self.episodes = 0
         self.metrics = metrics
         self._recent: dict[str, deque[float]] = {metric: deque(maxlen=window) for metric in metrics}
@@ -56,7 +57,7 @@ class Budget(BaseCallback):
                 for key, values in self._recent.items():
                     if key in info:
                         values.append(float(info[key]))
-        if self.sets_pace and self.episodes and self.total_episodes is not None:
+        if self.defines_progress and self.episodes and self.total_episodes is not None:
             # Schedules of Stable-Baselines3 know steps alone: as many as the episodes so far let expect.
             expected = self.num_timesteps * self.total_episodes // self.episodes
             self.model._total_timesteps = max(expected, self.num_timesteps)

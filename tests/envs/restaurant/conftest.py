@@ -71,7 +71,7 @@ def make_user(domain: Domain) -> MakeUser:
     return make
 
 
-def hear(tracker: FocusTracker, system: str, *heard: str | tuple[str, float]) -> None:
+def receive(tracker: FocusTracker, system: str, *heard: str | tuple[str, float]) -> None:
     """Let a tracker take in a turn; acts without a probability share what is left, null() gets the rest."""
     hypotheses: list[tuple[DialogueAct, float]] = []
     for entry in heard:

@@ -11,7 +11,7 @@ from rlexp.envs.restaurant.acts import DialogueAct, parse_act
 from rlexp.envs.restaurant.summary import ACTIONS, Masks, execute, static_mask
 from rlexp.envs.restaurant.tracker import FocusTracker
 
-from .conftest import hear
+from .conftest import receive
 
 HELLO = DialogueAct("hello")
 
@@ -22,7 +22,7 @@ def act(tracker: FocusTracker, name: str, previous: DialogueAct = HELLO, seed: i
 
 def know(tracker: FocusTracker, text: str = "inform(area=east,food=indian,pricerange=moderate)") -> list[str]:
     """Let the system know everything; returns the names of the two venues that fit."""
-    hear(tracker, "hello()", text)
+    receive(tracker, "hello()", text)
     return [tracker.domain.venues[row]["name"] for row in tracker.domain.query(*tracker.accepted).rows]
 
 
@@ -44,7 +44,7 @@ def test_questions(tracker: FocusTracker) -> None:
     assert act(tracker, "request_pricerange") == "request(pricerange)"
     assert act(tracker, "confirm_area") == 'confirm(area="centre")', "nothing heard: the first value there is"
     assert act(tracker, "select_food") == 'select(food="afghan",food="african")'
-    hear(tracker, "hello()", ("inform(food=thai)", 0.5), ("inform(food=dontcare)", 0.2))
+    receive(tracker, "hello()", ("inform(food=thai)", 0.5), ("inform(food=dontcare)", 0.2))
     assert act(tracker, "confirm_food") == 'confirm(food="thai")'
     assert act(tracker, "select_food") == 'select(food="thai",food="dontcare")'
 
@@ -67,7 +67,7 @@ def test_inform_offers_the_first_venue_with_every_accepted_slot(tracker: FocusTr
 
 def test_inform_prefers_the_last_offer(tracker: FocusTracker) -> None:
     _, second = know(tracker)
-    hear(tracker, f"inform(name={second})", "null()")
+    receive(tracker, f"inform(name={second})", "null()")
     assert act(tracker, "inform").startswith(f'inform(name="{second}"')
 
 
@@ -87,7 +87,7 @@ def test_inform_without_constraints_draws_unless_something_was_offered(tracker: 
     offers = {act(tracker, "inform", seed=seed) for seed in range(60)}
     assert len(offers) > 30
     name = tracker.domain.venues[70]["name"]
-    hear(tracker, f"inform(name={name})", "null()")
+    receive(tracker, f"inform(name={name})", "null()")
     assert {act(tracker, "inform", seed=seed).split(",")[0] for seed in range(20)} == {
         f'inform(name="{name}"'
     }
@@ -99,7 +99,7 @@ def test_inform_without_constraints_draws_unless_something_was_offered(tracker: 
 
 def test_byname_answers_what_was_asked(tracker: FocusTracker) -> None:
     venue = tracker.domain.venues[0]
-    hear(tracker, f"inform(name={venue['name']})", ("request(phone,addr)", 0.6))
+    receive(tracker, f"inform(name={venue['name']})", ("request(phone,addr)", 0.6))
     assert act(tracker, "inform_byname") == (
         f'inform(name="{venue["name"]}",addr="{venue["addr"]}",phone="{venue["phone"]}")'
     )
@@ -107,7 +107,7 @@ def test_byname_answers_what_was_asked(tracker: FocusTracker) -> None:
 
 def test_byname_tells_something_when_nothing_was_asked(tracker: FocusTracker) -> None:
     name = tracker.domain.venues[0]["name"]
-    hear(tracker, f"inform(name={name})", "null()")
+    receive(tracker, f"inform(name={name})", "null()")
     told = [execute(10, tracker, HELLO, Random(seed)).items for seed in range(200)]
     assert all(len(items) == 2 and items[0] == ("name", "=", name) for items in told)
     assert {items[1][0] for items in told} == set(tracker.domain.requestable) - {"name"}
@@ -115,17 +115,17 @@ def test_byname_tells_something_when_nothing_was_asked(tracker: FocusTracker) ->
 
 def test_who_asks_the_name_is_told_no_more(tracker: FocusTracker) -> None:
     name = tracker.domain.venues[0]["name"]
-    hear(tracker, f"inform(name={name})", ("confirm(name=whatever)", 0.9), ("request(name)", 0.1))
+    receive(tracker, f"inform(name={name})", ("confirm(name=whatever)", 0.9), ("request(name)", 0.1))
     assert act(tracker, "inform_byname") == f'inform(name="{name}")'
 
 
 def test_byname_uses_the_name_whatever_its_size(tracker: FocusTracker) -> None:
     venue, named = tracker.domain.venues[0], tracker.domain.venues[5]
-    hear(tracker, f"inform(name={venue['name']})", (f"request(phone,name={named['name']})", 0.5))
+    receive(tracker, f"inform(name={venue['name']})", (f"request(phone,name={named['name']})", 0.5))
     assert tracker.top_name() == named["name"]
     assert act(tracker, "inform_byname").startswith(f'inform(name="{named["name"]}"')
     tracker.start()
-    hear(tracker, f"inform(name={venue['name']})", (f"request(phone,name={named['name']})", 0.4))
+    receive(tracker, f"inform(name={venue['name']})", (f"request(phone,name={named['name']})", 0.4))
     assert act(tracker, "inform_byname").startswith(f'inform(name="{venue["name"]}"'), (
         "nothing named is likelier"
     )
@@ -133,20 +133,20 @@ def test_byname_uses_the_name_whatever_its_size(tracker: FocusTracker) -> None:
 
 @pytest.mark.parametrize("heard", ["null()", "inform(name=dontcare)"])
 def test_byname_of_no_venue_is_about_any(tracker: FocusTracker, heard: str) -> None:
-    hear(tracker, "hello()", heard)
+    receive(tracker, "hello()", heard)
     names = {execute(10, tracker, HELLO, Random(seed)).items[0][2] for seed in range(60)}
     assert len(names) > 30 and names <= set(tracker.domain.venue_by_name)
 
 
 def test_byname_of_a_name_without_a_venue(tracker: FocusTracker) -> None:
     (stray, *_) = set(tracker.domain.informable["name"]) - set(tracker.domain.venue_by_name)
-    hear(tracker, "hello()", f"inform(name={stray})")
+    receive(tracker, "hello()", f"inform(name={stray})")
     assert act(tracker, "inform_byname") == f'inform(name="none",name="{stray}")'
 
 
 def test_at_most_five_answers(tracker: FocusTracker) -> None:
     name = tracker.domain.venues[0]["name"]
-    hear(tracker, f"inform(name={name})", "request(addr,area,food,phone,pricerange,postcode)")
+    receive(tracker, f"inform(name={name})", "request(addr,area,food,phone,pricerange,postcode)")
     told = {execute(10, tracker, HELLO, Random(seed)).items for seed in range(50)}
     assert {len(items) for items in told} == {6} and len(told) == 6
 
@@ -158,19 +158,19 @@ def test_at_most_five_answers(tracker: FocusTracker) -> None:
 def test_alternatives_in_turn_then_none_is_left(tracker: FocusTracker) -> None:
     first, second = know(tracker)
     assert first in act(tracker, "inform_alternatives")
-    hear(tracker, f"inform(name={first})", "null()")
+    receive(tracker, f"inform(name={first})", "null()")
     assert second in act(tracker, "inform_alternatives")
-    hear(tracker, f"inform(name={second})", "null()")
+    receive(tracker, f"inform(name={second})", "null()")
     assert act(tracker, "inform_alternatives") == (
         f'inform(name="none",name!="{first}",name!="{second}",area="east",food="indian",pricerange="moderate")'
     )
-    hear(tracker, "inform(name=none)", "null()")
+    receive(tracker, "inform(name=none)", "null()")
     assert first in act(tracker, "inform_alternatives"), "after a none everything can be offered again"
 
 
 def test_all_offered_names_dontcare_slots_but_no_match_does_not(tracker: FocusTracker) -> None:
     (only,) = know(tracker, "inform(food=korean,area=dontcare)")
-    hear(tracker, f"inform(name={only})", "null()")
+    receive(tracker, f"inform(name={only})", "null()")
     assert (
         act(tracker, "inform_alternatives")
         == f'inform(name="none",name!="{only}",area="dontcare",food="korean")'
@@ -182,7 +182,7 @@ def test_all_offered_names_dontcare_slots_but_no_match_does_not(tracker: FocusTr
 
 def test_alternatives_without_constraints_are_drawn(tracker: FocusTracker) -> None:
     name = tracker.domain.venues[0]["name"]
-    hear(tracker, f"inform(name={name})", "reqalts()")
+    receive(tracker, f"inform(name={name})", "reqalts()")
     offers = {act(tracker, "inform_alternatives", seed=seed) for seed in range(80)}
     assert len(offers) > 40 and f'inform(name="{name}")' not in offers
 
@@ -208,39 +208,39 @@ def test_at_first_only_requests_make_sense(tracker: FocusTracker) -> None:
 
 
 def test_confirm_and_select_need_something_heard(tracker: FocusTracker) -> None:
-    hear(tracker, "hello()", ("inform(food=thai)", 0.1))
+    receive(tracker, "hello()", ("inform(food=thai)", 0.1))
     assert allowed(tracker) == REQUESTS | {"confirm_food"}
-    hear(tracker, "request(food)", ("inform(food=indian)", 0.1))
+    receive(tracker, "request(food)", ("inform(food=indian)", 0.1))
     assert allowed(tracker) == REQUESTS | {"confirm_food", "select_food"}
 
 
 def test_inform_when_venues_cannot_be_told_apart(tracker: FocusTracker) -> None:
     know(tracker, "inform(area=east,food=indian)")
     assert "inform" not in allowed(tracker)
-    hear(tracker, "request(pricerange)", "inform(pricerange=moderate)")
+    receive(tracker, "request(pricerange)", "inform(pricerange=moderate)")
     assert "inform" in allowed(tracker)
-    hear(tracker, "request(pricerange)", "reqalts()")
+    receive(tracker, "request(pricerange)", "reqalts()")
     assert "inform" not in allowed(tracker), "only while the user gives constraints"
 
 
 def test_byname_needs_the_method_and_a_venue(tracker: FocusTracker) -> None:
     name = tracker.domain.venues[0]["name"]
-    hear(tracker, "hello()", ("request(phone)", 0.9))
+    receive(tracker, "hello()", ("request(phone)", 0.9))
     assert "inform_byname" not in allowed(tracker)
-    hear(tracker, f"inform(name={name})", ("request(phone)", 0.9))
+    receive(tracker, f"inform(name={name})", ("request(phone)", 0.9))
     assert "inform_byname" in allowed(tracker) and "reqmore" in allowed(tracker)
     tracker.start()
-    hear(tracker, "hello()", f"inform(name={name})")
+    receive(tracker, "hello()", f"inform(name={name})")
     assert "inform_byname" in allowed(tracker) and "reqmore" not in allowed(tracker)
 
 
 def test_alternatives_are_wanted_until_given(tracker: FocusTracker) -> None:
     name = tracker.domain.venues[0]["name"]
     masks = Masks(())
-    hear(tracker, "hello()", ("reqalts()", 0.9))
+    receive(tracker, "hello()", ("reqalts()", 0.9))
     masks.observe(tracker)
     assert "inform_alternatives" not in allowed(tracker, masks), "nothing has been offered"
-    hear(tracker, f"inform(name={name})", ("inform(area=north)", 1.0))
+    receive(tracker, f"inform(name={name})", ("inform(area=north)", 1.0))
     masks.observe(tracker)
     assert tracker.top_method() == "byconstraints" and "inform_alternatives" in allowed(tracker, masks)
     masks.executed(ACTIONS.index("inform"))
@@ -254,7 +254,7 @@ def test_alternatives_are_wanted_until_given(tracker: FocusTracker) -> None:
 @pytest.mark.parametrize(("thanks", "wanted"), [(0.6, False), (0.4, True)])
 def test_thanks_are_no_wish_for_alternatives(tracker: FocusTracker, thanks: float, wanted: bool) -> None:
     masks = Masks(())
-    hear(tracker, "hello()", ("thankyou()", thanks), ("reqalts()", 0.2))
+    receive(tracker, "hello()", ("thankyou()", thanks), ("reqalts()", 0.2))
     masks.observe(tracker)
     assert masks.alternatives_wanted is wanted
     masks.start()
@@ -262,9 +262,9 @@ def test_thanks_are_no_wish_for_alternatives(tracker: FocusTracker, thanks: floa
 
 
 def test_bye_needs_a_sure_goodbye(tracker: FocusTracker) -> None:
-    hear(tracker, "hello()", ("bye()", 0.7))
+    receive(tracker, "hello()", ("bye()", 0.7))
     assert "bye" not in allowed(tracker)
-    hear(tracker, "reqmore()", ("bye()", 0.9))
+    receive(tracker, "reqmore()", ("bye()", 0.9))
     assert "bye" in allowed(tracker)
 
 

@@ -10,7 +10,7 @@ import pytest
 from rlexp.envs.restaurant.domain import Domain
 from rlexp.envs.restaurant.tracker import FocusTracker, count_block
 
-from .conftest import belief, hear
+from .conftest import belief, receive
 
 
 def method(tracker: FocusTracker) -> dict[str, float]:
@@ -26,13 +26,13 @@ def requested(tracker: FocusTracker) -> dict[str, float]:
 
 
 def test_focus_update(tracker: FocusTracker) -> None:
-    hear(tracker, "hello()", ("inform(food=thai)", 0.6), ("inform(food=indian)", 0.1))
+    receive(tracker, "hello()", ("inform(food=thai)", 0.6), ("inform(food=indian)", 0.1))
     assert belief(tracker, "food") == pytest.approx({"thai": 0.6, "indian": 0.1})
     assert tracker.beliefs["food"].nothing == pytest.approx(0.3)
-    hear(tracker, "request(food)", ("inform(food=indian)", 0.5))
+    receive(tracker, "request(food)", ("inform(food=indian)", 0.5))
     assert belief(tracker, "food") == pytest.approx({"thai": 0.3, "indian": 0.55})
     before = tracker.vector()
-    hear(tracker, "request(area)", ("inform(area=north)", 0.5))
+    receive(tracker, "request(area)", ("inform(area=north)", 0.5))
     assert belief(tracker, "food") == pytest.approx({"thai": 0.3, "indian": 0.55}), (
         "only contradicted beliefs decay"
     )
@@ -40,14 +40,14 @@ def test_focus_update(tracker: FocusTracker) -> None:
 
 
 def test_a_turn_without_news_leaves_the_state_as_it_is(tracker: FocusTracker) -> None:
-    hear(tracker, "hello()", ("inform(food=thai)", 0.6))
+    receive(tracker, "hello()", ("inform(food=thai)", 0.6))
     before = tracker.vector()
-    hear(tracker, "request(food)", "null()")
+    receive(tracker, "request(food)", "null()")
     assert (tracker.vector() == before).all()
 
 
 def test_same_value_in_several_hypotheses_adds_up(tracker: FocusTracker) -> None:
-    hear(
+    receive(
         tracker,
         "hello()",
         ("inform(food=thai)", 0.5),
@@ -60,10 +60,10 @@ def test_same_value_in_several_hypotheses_adds_up(tracker: FocusTracker) -> None
 def test_ranking_breaks_ties_by_the_ontology_with_dontcare_last(tracker: FocusTracker) -> None:
     top = tracker.beliefs["area"]
     assert (tracker.value_of(top.top), tracker.value_of(top.second)) == ("centre", "north")
-    hear(tracker, "hello()", ("inform(area=dontcare)", 0.4), ("inform(area=south)", 0.4))
+    receive(tracker, "hello()", ("inform(area=dontcare)", 0.4), ("inform(area=south)", 0.4))
     assert (tracker.value_of(top.top), tracker.value_of(top.second)) == ("south", "dontcare")
     assert (top.p1, top.p2) == pytest.approx((0.4, 0.4))
-    hear(tracker, "request(area)", "inform(area=north)")
+    receive(tracker, "request(area)", "inform(area=north)")
     assert (tracker.value_of(top.top), tracker.value_of(top.second)) == ("north", "centre")
     assert (top.p1, top.p2) == (1.0, 0.0)
 
@@ -79,7 +79,7 @@ def test_ranking_breaks_ties_by_the_ontology_with_dontcare_last(tracker: FocusTr
     ],
 )
 def test_accepted_values(tracker: FocusTracker, heard: list[tuple[str, float]], accepted: str | None) -> None:
-    hear(tracker, "request(area)", *heard)
+    receive(tracker, "request(area)", *heard)
     assert tracker.accepted == (None, accepted, None)
 
 
@@ -100,13 +100,13 @@ def test_accepted_values(tracker: FocusTracker, heard: list[tuple[str, float]], 
 def test_unnamed_dontcare_is_understood_only_after_a_request(
     tracker: FocusTracker, system: str, expected: dict[str, float]
 ) -> None:
-    hear(tracker, system, ("inform(=dontcare)", 0.9))
+    receive(tracker, system, ("inform(=dontcare)", 0.9))
     assert belief(tracker, "area") == pytest.approx(expected)
     assert tracker.top_method() == "byconstraints" and method(tracker)["byconstraints"] > 0.4
 
 
 def test_unnamed_dontcare_with_more(tracker: FocusTracker) -> None:
-    hear(tracker, "request(area)", "inform(=dontcare,food=thai)")
+    receive(tracker, "request(area)", "inform(=dontcare,food=thai)")
     assert tracker.accepted == ("dontcare", "thai", None)
 
 
@@ -143,7 +143,7 @@ def test_unnamed_dontcare_with_more(tracker: FocusTracker) -> None:
 def test_meanings(
     tracker: FocusTracker, system: str, said: str, area: str | None, food: str | None, said_method: str
 ) -> None:
-    hear(tracker, system, said)
+    receive(tracker, system, said)
     assert tracker.accepted == (area, food, None)
     carried = {name for name in method(tracker) if name != "none"}
     assert carried == ({said_method} - {"none"})
@@ -151,14 +151,14 @@ def test_meanings(
 
 def test_venue_names_are_informed_too(tracker: FocusTracker, domain: Domain) -> None:
     name = domain.venues[3]["name"]
-    hear(tracker, "hello()", (f"inform(name={name},area=north)", 0.7))
+    receive(tracker, "hello()", (f"inform(name={name},area=north)", 0.7))
     assert tracker.top_name() == name and tracker.top_name(0.8) is None
     assert method(tracker)["byname"] > 0.4
 
 
 def test_request_with_a_venue_name_informs_it(tracker: FocusTracker, domain: Domain) -> None:
     name = domain.venues[3]["name"]
-    hear(tracker, "hello()", (f"request(phone,name={name})", 0.9))
+    receive(tracker, "hello()", (f"request(phone,name={name})", 0.9))
     assert belief(tracker, "name") == pytest.approx({name: 0.9})
     assert requested(tracker) == pytest.approx({"phone": 0.9})
     assert "byname" in method(tracker)
@@ -170,41 +170,41 @@ def test_request_with_a_venue_name_informs_it(tracker: FocusTracker, domain: Dom
 
 def test_method_numbers(tracker: FocusTracker) -> None:
     """Its "none" is neither multiplied nor added to; it only shrinks when everything is scaled to 1."""
-    hear(tracker, "hello()", ("inform(area=north)", 0.9))
+    receive(tracker, "hello()", ("inform(area=north)", 0.9))
     assert method(tracker) == pytest.approx({"none": 0.526, "byconstraints": 0.474}, abs=5e-4)
-    hear(tracker, "request(food)", ("inform(food=thai)", 0.8))
+    receive(tracker, "request(food)", ("inform(food=thai)", 0.8))
     assert method(tracker) == pytest.approx({"none": 0.370, "byconstraints": 0.630}, abs=5e-4)
 
 
 def test_a_less_certain_bye_counts_for_little(tracker: FocusTracker, domain: Domain) -> None:
     tracker.method = [{"none": 0.526, "byname": 0.474}.get(name, 0.0) for name in domain.methods]
-    hear(tracker, "hello()", ("bye()", 0.7))
+    receive(tracker, "hello()", ("bye()", 0.7))
     assert method(tracker) == pytest.approx({"finished": 0.51, "byname": 0.10, "none": 0.38}, abs=5e-3)
     assert tracker.top_method() == "finished"
     tracker.start()
-    hear(tracker, "hello()", ("bye()", 0.7))
+    receive(tracker, "hello()", ("bye()", 0.7))
     assert tracker.top_method() == "byconstraints", "finished needs more than half"
 
 
 def test_top_method_leaves_none_out_and_has_no_threshold_for_alternatives(tracker: FocusTracker) -> None:
     assert tracker.top_method() == "byconstraints"
-    hear(tracker, "hello()", ("reqalts()", 0.02))
+    receive(tracker, "hello()", ("reqalts()", 0.02))
     assert tracker.top_method() == "byalternatives"
 
 
 def test_top_method_breaks_ties_in_its_own_order(tracker: FocusTracker) -> None:
-    hear(tracker, "hello()", ("reqalts()", 0.5), ("inform(area=north)", 0.5))
+    receive(tracker, "hello()", ("reqalts()", 0.5), ("inform(area=north)", 0.5))
     assert tracker.top_method() == "byconstraints"
 
 
 def test_questions_are_by_name_once_a_venue_was_offered(tracker: FocusTracker, domain: Domain) -> None:
-    hear(tracker, "hello()", ("request(phone)", 0.9))
+    receive(tracker, "hello()", ("request(phone)", 0.9))
     assert "byname" not in method(tracker)
     name = domain.venues[0]["name"]
-    hear(tracker, f"inform(name={name})", ("request(phone)", 0.9))
+    receive(tracker, f"inform(name={name})", ("request(phone)", 0.9))
     assert "byname" in method(tracker)
     tracker.start()
-    hear(tracker, "hello()", ("confirm(area=north)", 0.9))
+    receive(tracker, "hello()", ("confirm(area=north)", 0.9))
     assert "byname" not in method(tracker), "a new dialogue has offered nothing"
 
 
@@ -214,17 +214,17 @@ def test_questions_are_by_name_once_a_venue_was_offered(tracker: FocusTracker, d
 
 def test_requests_add_up_until_they_are_answered(tracker: FocusTracker, domain: Domain) -> None:
     name = domain.venues[0]["name"]
-    hear(tracker, "hello()", ("request(phone,addr)", 0.6))
+    receive(tracker, "hello()", ("request(phone,addr)", 0.6))
     assert requested(tracker) == pytest.approx({"addr": 0.6, "phone": 0.6})
-    hear(tracker, "reqmore()", ("request(phone)", 0.6))
+    receive(tracker, "reqmore()", ("request(phone)", 0.6))
     assert requested(tracker) == pytest.approx({"addr": 0.6, "phone": 1.0})
     assert tracker.requested_slots() == ["addr", "phone"]
     for nothing_told in ("inform(name=none,phone=x)", "confirm(area=north)", "select(area=north,area=west)"):
-        hear(tracker, nothing_told, "null()")
+        receive(tracker, nothing_told, "null()")
         assert requested(tracker) == pytest.approx({"addr": 0.6, "phone": 1.0})
-    hear(tracker, f"inform(name={name},phone=not available)", "null()")
+    receive(tracker, f"inform(name={name},phone=not available)", "null()")
     assert requested(tracker) == pytest.approx({"addr": 0.6})
-    hear(tracker, f'inform(name={name},addr="")', ("request(addr)", 0.3))
+    receive(tracker, f'inform(name={name},addr="")', ("request(addr)", 0.3))
     assert requested(tracker) == pytest.approx({"addr": 0.3})
 
 
@@ -239,9 +239,9 @@ def test_requests_add_up_until_they_are_answered(tracker: FocusTracker, domain: 
     ],
 )
 def test_what_requests(tracker: FocusTracker, said: str, expected: dict[str, float]) -> None:
-    hear(tracker, "hello()", said)
+    receive(tracker, "hello()", said)
     assert requested(tracker) == pytest.approx(expected)
-    assert tracker.accepted == (None, None, None), "a question is no wish"
+    assert tracker.accepted == (None, None, None), "a question is not a constraint"
 
 
 # -- features and vector
@@ -250,16 +250,16 @@ def test_what_requests(tracker: FocusTracker, said: str, expected: dict[str, flo
 
 def test_features_of_the_last_system_act(tracker: FocusTracker, domain: Domain) -> None:
     one, two = domain.venues[0]["name"], domain.venues[1]["name"]
-    hear(tracker, f"inform(name={one},area=north)", "null()")
+    receive(tracker, f"inform(name={one},area=north)", "null()")
     assert (tracker.last_venue, tracker.offer_happened, tracker.inform_none) == (one, True, False)
-    hear(tracker, f"inform(name={two},phone=1)", "null()")
+    receive(tracker, f"inform(name={two},phone=1)", "null()")
     assert tracker.offered_since_none == [one, two] and tracker.offer_happened, "an answer is an offer too"
-    hear(tracker, "request(area)", "null()")
+    receive(tracker, "request(area)", "null()")
     assert (tracker.last_venue, tracker.offer_happened) == (two, False)
-    hear(tracker, f"inform(name=none,name!={one},area=north)", "null()")
+    receive(tracker, f"inform(name=none,name!={one},area=north)", "null()")
     assert (tracker.last_venue, tracker.offer_happened, tracker.inform_none) == (two, False, True)
     assert tracker.offered_since_none == []
-    hear(tracker, "reqmore()", "null()")
+    receive(tracker, "reqmore()", "null()")
     assert not tracker.inform_none
 
 
@@ -275,8 +275,13 @@ def test_initial_vector(tracker: FocusTracker) -> None:
 
 def test_vector_blocks(tracker: FocusTracker, domain: Domain) -> None:
     name = domain.venues[0]["name"]
-    hear(tracker, f"inform(name={name})", ("inform(food=thai,pricerange=dontcare)", 0.6), ("request(description)", 0.1),
-         ("ack()", 0.2))  # fmt: skip
+    receive(
+        tracker,
+        f"inform(name={name})",
+        ("inform(food=thai,pricerange=dontcare)", 0.6),
+        ("request(description)", 0.1),
+        ("ack()", 0.2),
+    )
     vector = tracker.vector()
     assert vector[domain.informable["food"].index("thai")] == pytest.approx(0.6)
     assert vector[91] == pytest.approx(0.4), "nothing heard about food"
@@ -290,14 +295,14 @@ def test_vector_blocks(tracker: FocusTracker, domain: Domain) -> None:
 
 
 def test_bye_is_in_no_discourse_cell(tracker: FocusTracker) -> None:
-    hear(tracker, "hello()", ("bye()", 0.9))
+    receive(tracker, "hello()", ("bye()", 0.9))
     assert tracker.vector()[226:232].sum() == pytest.approx(0.1)
     assert tracker.top_discourse() == "bye"
 
 
 def test_counts_follow_the_surest_values(tracker: FocusTracker, domain: Domain) -> None:
-    hear(tracker, "request(area)", ("inform(area=east)", 0.6))
-    hear(tracker, "request(food)", ("inform(food=indian)", 0.9))
+    receive(tracker, "request(area)", ("inform(area=east)", 0.6))
+    receive(tracker, "request(food)", ("inform(food=indian)", 0.9))
     n_indian, n_both = (
         len(domain.query(None, "indian", None).rows),
         len(domain.query("east", "indian", None).rows),
@@ -317,13 +322,13 @@ def test_count_block_of_equal_beliefs_goes_by_slot(domain: Domain) -> None:
 
 def test_vector_is_a_copy(tracker: FocusTracker) -> None:
     before = tracker.vector()
-    hear(tracker, "hello()", "inform(area=north)")
+    receive(tracker, "hello()", "inform(area=north)")
     assert before[218] == 1.0 and tracker.vector()[218] == 0.0
 
 
 def test_start_forgets_everything(tracker: FocusTracker) -> None:
     fresh = tracker.vector()
-    hear(tracker, "hello()", ("inform(area=north,food=thai)", 0.5), ("request(phone)", 0.2))
+    receive(tracker, "hello()", ("inform(area=north,food=thai)", 0.5), ("request(phone)", 0.2))
     tracker.start()
     assert (tracker.vector() == fresh).all() and tracker.accepted == (None, None, None)
 
