@@ -32,7 +32,7 @@ def test_minigrid_is_read_by_its_own_extractor(algo: str) -> None:
     env.close()
 
 
-def test_other_tasks_are_read_as_before() -> None:
+def test_other_environments_keep_their_extractor() -> None:
     cfg = compose(["algo=ppo", "env=repeat_previous", "total_timesteps=10"])
     env = make_training_env(cfg)
     assert not any(isinstance(module, MiniGridExtractor) for module in make_model(cfg, env).policy.modules())

@@ -1,0 +1,64 @@
+"""The learning curve of one run, on the terminal and as an image."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from rlexp.reports import learning_curve, terminal_plot
+from tests.reports import synthetic
+from tests.reports.synthetic import Place
+
+
+def show(folder: Path, encoding: str = "utf-8") -> str:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding)
+    learning_curve.show(folder, Console(file=stream, width=80))
+    stream.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def test_success_curve(place: Place) -> None:
+    folder = place.fill()[-1].folder
+    printed = show(folder)
+    assert printed.startswith("success rate (%), last 100.0\n")
+    assert "training dialogues" in printed and "\x1b" not in printed
+    assert len(printed.splitlines()) == 12 and max(map(len, printed.splitlines())) <= 60
+    images = {path.name: path.read_bytes() for path in folder.glob("learning_curve.*")}
+    assert set(images) == {"learning_curve.svg", "learning_curve.png"}
+    show(folder)
+    assert {path.name: path.read_bytes() for path in folder.glob("learning_curve.*")} == images
+
+
+def test_plain_ascii_where_the_stream_takes_no_more(place: Place) -> None:
+    printed = show(place.fill()[-1].folder, "ascii")
+    assert printed.isascii() and "*" in printed
+
+
+def test_return_curve_where_there_is_no_success(place: Place) -> None:
+    folder = place.fill()[0].folder
+    rows = [{"episodes": n, "timesteps": 1000 * n, "n": 5, "return_mean": -200.0 + n} for n in range(1, 60)]
+    (folder / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    printed = show(folder)
+    assert printed.startswith("return, last -141.0") and "training steps" in printed
+
+
+@pytest.mark.parametrize(("rows", "said"), [(0, "nothing was evaluated"), (1, "evaluated once")])
+def test_too_few_evaluations(place: Place, rows: int, said: str) -> None:
+    folder = place.fill()[0].folder
+    line = json.dumps(synthetic.row(100, 0.5)) + "\n"
+    (folder / "evaluations.jsonl").write_text(line * rows)
+    assert said in show(folder)
+    assert not list(folder.glob("learning_curve.*"))
+
+
+def test_plot_by_hand() -> None:
+    lines = terminal_plot.plot([0, 1, 2], [0, 1, 0], "t", "x", 13, 6, limits=(0, 1), unicode=False)
+    assert lines[0] == "t"
+    assert lines[1].startswith("  1 |") and lines[3].startswith("  0 |*") and lines[3].endswith("*")
+    flat = terminal_plot.plot([5, 5], [2, 2], "t", "x")
+    assert len(flat) == 12
