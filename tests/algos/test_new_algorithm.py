@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlexp.runs import folder as run_folder
+from tests import toys
 from tests.conftest import Rlexp, only_run
 
 _SPEC = """
@@ -67,38 +68,26 @@ _TRAIN = ("algo=noisy_ppo", "env=gym", "env.id=CartPole-v1", "total_timesteps=12
 
 
 @pytest.fixture
-def toys(tmp_path: Path) -> dict[str, str]:
-    """An installed distribution whose entry points name a package of algorithms and a folder of configs."""
-    site = tmp_path / "site"
-    metadata = {
-        "METADATA": "Metadata-Version: 2.1\nName: toys\nVersion: 1\n",
-        "entry_points.txt": "[rlexp.algos]\ntoys = toys\n\n[rlexp.conf]\ntoys = toys.conf\n",
-    }
-    for name, text in metadata.items():
-        _write(site / "toys-1.dist-info" / name, text)
-    _write(site / "toys/__init__.py", "")
-    _write(site / "toys/conf/__init__.py", "")
-    return {"PYTHONPATH": str(site)}
+def without(tmp_path: Path) -> dict[str, str]:
+    """A distribution without any algorithms."""
+    return toys.install(tmp_path / "site", "rlexp.algos")
 
 
 @pytest.fixture
-def noisy_ppo(toys: dict[str, str]) -> dict[str, str]:
-    """One package and one YAML file more."""
-    site = Path(toys["PYTHONPATH"])
-    _write(site / "toys/noisy_ppo/__init__.py", "")
-    _write(site / "toys/noisy_ppo/spec.py", _SPEC)
-    _write(site / "toys/noisy_ppo/noisy_ppo.py", _ALGORITHM)
-    _write(site / "toys/conf/algo/noisy_ppo.yaml", _YAML)
-    return toys
+def noisy_ppo(without: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """The same with one package and one YAML file more."""
+    files = {
+        "toys/noisy_ppo/__init__.py": "",
+        "toys/noisy_ppo/spec.py": _SPEC,
+        "toys/noisy_ppo/noisy_ppo.py": _ALGORITHM,
+        "toys/conf/algo/noisy_ppo.yaml": _YAML,
+    }
+    toys.write(tmp_path / "site", files)
+    return without
 
 
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
-def test_without_the_package_there_is_no_such_algorithm(rlexp: Rlexp, toys: dict[str, str]) -> None:
-    result = rlexp(*_TRAIN, env=toys)
+def test_without_the_package_there_is_no_such_algorithm(rlexp: Rlexp, without: dict[str, str]) -> None:
+    result = rlexp(*_TRAIN, env=without)
     assert result.returncode == 2 and "noisy_ppo" in result.stderr
 
 
