@@ -1,4 +1,4 @@
-"""``rlexp demos env=... expert=bot|RUN episodes=...``: record whole episodes of somebody who can into one file."""
+"""``rlexp demos env=... expert=bot|RUN episodes=...``: record whole episodes of somebody who can."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def parser() -> Parser:
     parsed = Parser(
         "demos",
         "expert=bot|RUN [key=value ...]",
-        "Record whole episodes of an environment's own bot or of a trained run in one file.",
-        f"  {_EXAMPLE}\n  rlexp demos expert=RUN episodes=100 deterministic=false output=mine.npz",
+        "Record whole episodes of an environment's own bot or of a trained run: in one small file, or as a Minari\n"
+        "dataset. algo.demonstrations takes either, and the Minari datasets of other people.",
+        f"  {_EXAMPLE}\n  rlexp demos expert=RUN episodes=100 deterministic=false output=mine.npz\n"
+        "  rlexp demos expert=RUN episodes=100 output=datasets/mine-v0",
     )
     parsed.add_setting("expert", "the environment's bot, or the folder of a trained run", value="bot|RUN")
     parsed.add_setting("episodes", "how many", type=whole(1), default=100)
@@ -41,9 +43,11 @@ def parser() -> Parser:
     parsed.add_setting(
         "deterministic", "whether a trained policy takes its best action or samples", type=truth, default=True
     )
-    parsed.add_setting("force", "replace the file when it exists", type=truth, default=False)
+    parsed.add_setting("force", "replace demonstrations that are there", type=truth, default=False)
     parsed.add_setting(
-        "output", "the file (default: named after environment, expert and number)", value="FILE.npz"
+        "output",
+        "a file, or the folder of a Minari dataset (default: a file named after environment, expert and number)",
+        value="FILE.npz|FOLDER",
     )
     parsed.add_setting("output_dir", "the file goes into its demonstrations/", default="outputs")
     parsed.add_overrides("the environment (default: that of the run)", "env")
@@ -51,16 +55,17 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    """Record and write one file."""
+    """Record and write demonstrations."""
     args = parser().parse(argv)
+    from rlexp.demonstrations import storage
+
     if not args.expert:
         raise UsageError(f"expert: not given; bot, or the folder of a trained run, e.g. {_EXAMPLE}")
     cfg = _bot_config(args.overrides) if args.expert == "bot" else _run_config(args.expert, args.overrides)
     path = _path(args, cfg)
     if "\0" in path.name:
         raise UsageError("output: a path cannot hold a NUL character")
-    if path.exists() and not args.force:
-        raise UsageError(f"output: {path} exists; force=true replaces it")
+    storage.check_target(path, args.force)
     check_writable(path.parent, "output")
     try:
         line = _record(args, cfg, path, argv)
@@ -115,10 +120,7 @@ def _run_config(expert: str, overrides: list[str]) -> DictConfig:
 
 def _path(args: argparse.Namespace, cfg: DictConfig) -> Path:
     if args.output is not None:
-        path = Path(args.output)
-        if path.suffix != ".npz":
-            raise UsageError(f"output: '{args.output}' given, the name must end in .npz")
-        return path
+        return Path(args.output)
     choices = [override.partition("=")[2] for override in args.overrides if override.startswith("env=")]
     named = any(override.startswith(("env.id=", "env.game=")) for override in args.overrides)
     task = choices[0] if choices and not named else paths.env_label(cfg)
@@ -130,8 +132,8 @@ def _path(args: argparse.Namespace, cfg: DictConfig) -> Path:
 
 
 def _record(args: argparse.Namespace, cfg: DictConfig, path: Path, argv: list[str]) -> str:
-    from rlexp.demonstrations import collect
-    from rlexp.demonstrations import dataset as demos
+    from rlexp.demonstrations import collect, storage
+    from rlexp.demonstrations.dataset import Demonstrations
     from rlexp.runs.factories import is_masked, make_task
 
     expert: dict[str, Any]
@@ -172,10 +174,11 @@ def _record(args: argparse.Namespace, cfg: DictConfig, path: Path, argv: list[st
         "versions": run_folder.versions(),
         **_outcome(episodes, infos),
     }
-    found = demos.Demonstrations(tuple(episodes), envs[0].observation_space, envs[0].action_space, provenance)
+    spaces = (envs[0].observation_space, envs[0].action_space)
+    found = Demonstrations(tuple(episodes), *spaces, provenance, env_spec=collect.env_spec(envs[0]))
     for env in envs:
         env.close()
-    demos.write(path, found)
+    storage.write(path, found)
     return summary(provenance)
 
 

@@ -131,22 +131,22 @@ def _runs(output_dir: Path) -> Table:
 
 
 def _demos(output_dir: Path) -> Table:
-    from rlexp.demonstrations.dataset import read_header
+    from rlexp.demonstrations import storage
 
     headings = ("file", "task", "expert", "episodes", "steps", "return", "success")
     table = Table(*headings, title="demos", title_justify="left", box=None)
-    for path in sorted(catalogue.demonstrations_dir(output_dir).glob("*.npz")):
+    for path in storage.stored_in(catalogue.demonstrations_dir(output_dir)):
         row: tuple[str, ...]
         try:
-            provenance = read_header(path)["provenance"]
+            provenance = storage.read_header(path)["provenance"]
             expert = provenance["expert"]
             success = f"{provenance['success_rate']:.1%}" if "success_rate" in provenance else ""
             row = (
-                str(provenance["task"]),
+                str(provenance["task"] if "task" in provenance else provenance["env_id"]),
                 str(expert.get("run", expert["kind"])),
                 str(provenance["episodes"]),
                 str(provenance["steps"]),
-                f"{provenance['return_mean']:.2f}",
+                f"{provenance['return_mean']:.2f}" if "return_mean" in provenance else "",
                 success,
             )
         except (ValueError, OverflowError, KeyError, TypeError, AttributeError):

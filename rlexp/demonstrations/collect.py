@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 
@@ -12,7 +13,7 @@ from rlexp.demonstrations.dataset import Episode
 from rlexp.demonstrations.lockstep import Choose, Env, by_model, isolated_random_state, play, stack
 from rlexp.errors import UsageError
 
-__all__ = ["by_controller", "by_model", "episode_seeds", "record"]
+__all__ = ["by_controller", "by_model", "env_spec", "episode_seeds", "record"]
 
 _SEEDS_BEGIN = 2**62
 
@@ -24,6 +25,21 @@ def episode_seeds(seed: int, episodes: int) -> list[int]:
     """
     drawn = np.random.SeedSequence(seed).generate_state(episodes, np.uint64)
     return [_SEEDS_BEGIN + int(number) % _SEEDS_BEGIN for number in drawn]
+
+
+def env_spec(env: Env) -> str | None:
+    """Return gymnasium's description of an environment, as JSON, from which ``gymnasium.make`` builds it again.
+
+    :return: None when what it would build has other spaces, because wrappers that it does not know changed them
+    """
+    inner: Any = env
+    while isinstance(inner, gymnasium.Wrapper) and not type(inner).__module__.startswith("gymnasium."):
+        inner = inner.env
+    same = (inner.observation_space, inner.action_space) == (env.observation_space, env.action_space)
+    try:
+        return str(inner.spec.to_json()) if same and inner.spec is not None else None
+    except (TypeError, ValueError):  # an argument that is no JSON value
+        return None
 
 
 def by_controller(name: str) -> Choose:

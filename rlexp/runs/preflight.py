@@ -196,14 +196,17 @@ def _check_demonstrations(cfg: DictConfig, observation_space: Any, action_space:
     path = cfg.algo.get("demonstrations")
     if path is None:
         return
-    from rlexp.demonstrations import dataset
+    from rlexp.demonstrations import storage
 
-    found = dataset.read(path)
-    task = found.provenance.get("task", paths.env_label(cfg))
-    if task != paths.env_label(cfg):
-        raise UsageError(
-            f"algo.demonstrations: {path} was recorded on {task}, the run is on {paths.env_label(cfg)}"
-        )
+    found = storage.read(path)
+    own = paths.env_label(cfg)
+    recorded = found.provenance.get("task")
+    if recorded is None and cfg.env.get(
+        "id"
+    ):  # a Minari dataset that somebody else has made, or one of no command
+        own, recorded = str(cfg.env.id).rpartition(":")[2], found.provenance.get("env_id")
+    if recorded not in (None, own):
+        raise UsageError(f"algo.demonstrations: {path} was recorded on {recorded}, the run is on {own}")
     found.require(observation_space, action_space, f"algo.demonstrations: {path}")
 
 

@@ -1,4 +1,4 @@
-"""The one way to open, rename and delete what lies in a run folder: no link in it is ever followed.
+"""The one way to open, rename and delete what lies in a run folder or a dataset: no link in it is ever followed.
 
 A run folder may come from somebody else. The path that leads to it is the user's own and may hold links; below it,
 every component is opened without following links, so that it does not matter when a link is put there. Functions take
@@ -174,7 +174,7 @@ def _parent(path: Path, below: Path | None) -> Iterator[int]:
 def _explain(error: OSError, path: Path) -> NoReturn:
     # A link is ELOOP, or ENOTDIR where a folder was asked for.
     if error.errno in (errno.ELOOP, errno.EMLINK) or (error.errno == errno.ENOTDIR and path.is_symlink()):
-        raise UsageError(f"{path}: is a link; no link in a run folder is followed") from error
+        raise UsageError(f"{path}: is a link, which is not followed") from error
     if error.errno in (errno.ENXIO, errno.EISDIR):  # a named pipe, socket or folder opened for writing
         raise UsageError(f"{path}: is no regular file; it is not opened") from error
     raise OSError(error.errno, error.strerror, str(path)) from error

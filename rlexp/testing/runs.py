@@ -15,7 +15,7 @@ from unittest import mock
 from omegaconf import DictConfig
 
 from rlexp.config.compose import compose
-from rlexp.demonstrations import dataset
+from rlexp.demonstrations import storage
 from rlexp.runs import checkpoint
 from rlexp.runs import folder as run_folder
 from rlexp.runs.callbacks import Budget
@@ -66,7 +66,7 @@ def _config(case: Case, root: Path) -> DictConfig:
     settings = dict(case.settings)
     if case.demonstrations:
         settings["demonstrations"] = str(root / "demonstrations.npz")
-        dataset.write(root / "demonstrations.npz", tasks.demonstrate(case.observations))
+        storage.write(root / "demonstrations.npz", tasks.demonstrate(case.observations))
     return compose(
         [
             f"algo={case.spec.name}",

@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from rlexp.algos.bc.bc import BC
 from rlexp.algos.dqfd.dqfd import DQfD
 from rlexp.algos.r2d3.r2d3 import R2D3
-from rlexp.demonstrations import dataset as files
+from rlexp.demonstrations import storage as files
 from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
 from rlexp.losses.imitation import agreement, cloning_loss

@@ -24,7 +24,7 @@ from rlexp import A2C, ACER, BC, DQN, LCPO, R2D2, R2D3, SACLSTM, SLAC, TAM, DQfD
 from rlexp.algos.r2d2.policies import RecurrentPolicy
 from rlexp.algos.sac_lstm.policies import SACLSTMPolicy
 from rlexp.algos.slac.policies import SLACPolicy
-from rlexp.demonstrations import dataset
+from rlexp.demonstrations import storage
 from rlexp.errors import UsageError
 from tests.algos.recurrent_tasks import GridView, Recall, Screens, demonstrate
 
@@ -36,7 +36,7 @@ R2D2_WORDS = {**SEQUENCES, "learning_starts": 20, "buffer_size": 200}
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("demonstrations") / "recall.npz"
-    dataset.write(path, demonstrate(Recall))
+    storage.write(path, demonstrate(Recall))
     return str(path)
 
 

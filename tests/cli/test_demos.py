@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from rlexp.cli import main
-from rlexp.demonstrations import dataset
+from rlexp.demonstrations import storage
 from tests.conftest import CARTPOLE, only_run
 
 Here = Callable[..., tuple[int, str, str]]
@@ -36,7 +38,7 @@ def test_the_bot_is_recorded_once(here: Here, tmp_path: Path) -> None:
     assert code == 0, err
     path = tmp_path / "outputs" / "demonstrations" / "unlock_pickup-bot-3.npz"
     assert out.splitlines()[0].startswith("3 episodes, ") and "success 100.0%" in out
-    found = dataset.read(path)
+    found = storage.read(path)
     assert len(found) == 3 and found.provenance["success_rate"] == 1.0 and found.provenance["seed"] == 7
     assert found.provenance["task"] == "minigrid-MiniGrid-UnlockPickup-v0"
     assert found.provenance["env"]["id"] == "MiniGrid-UnlockPickup-v0"
@@ -62,7 +64,7 @@ def test_a_trained_run_is_recorded(rlexp, here: Here, tmp_path: Path) -> None:
         "demos", f"expert={run}", "episodes=2", "output=some/where.npz", "deterministic=false"
     )
     assert code == 0, err
-    found = dataset.read(tmp_path / "some" / "where.npz")
+    found = storage.read(tmp_path / "some" / "where.npz")
     assert (
         found.provenance["expert"]["algo"] == "ppo" and found.provenance["expert"]["deterministic"] is False
     )
@@ -95,7 +97,8 @@ CASES = {
     "no episodes": ((*BOT, "episodes=0"), "episodes: 0 given, must be at least 1"),
     "negative seed": ((*BOT, "seed=-1"), "seed: -1 given, must be at least 0"),
     "neither yes nor no": ((*BOT, "force=maybe"), "allowed are true, false"),
-    "other kind of file": ((*BOT, "output=some.json"), "must end in .npz"),
+    "other kind of file": ((*BOT, "output=some.json"), "must end in .npz, or in nothing"),
+    "folder with something else": ((*BOT, "output=.", "force=true"), "not a Minari dataset and nothing else"),
     "folder that is a file": ((*BOT, "output=/dev/null/some.npz"), "/dev/null: is not a folder"),
     "wrong key of the task": ((*BOT, "env.ids=3"), "env.id"),
     "list misspelt": (("list", "demo"), "did you mean 'demos'"),
@@ -152,6 +155,69 @@ def test_bad_demonstrations_are_rejected_in_one_line(
     assert code == 2 and len(err.strip().splitlines()) == 1, err
     assert expected in err and str(recorded) in err
     assert not Path("elsewhere").exists(), "something was left on disk"
+
+
+def test_a_minari_dataset_is_recorded_and_learned_from(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here(*CARTPOLE)[0] == 0
+    path = tmp_path / "outputs" / "demonstrations" / "mine-v1"
+    record = ("demos", f"expert={only_run(tmp_path)}", "episodes=2", f"output={path}")
+    code, out, err = here(*record)
+    assert code == 0 and out.splitlines()[-1] == str(path), err
+    assert here(*record[:-1], "output=same.npz")[0] == 0
+    one, other = storage.read(path), storage.read("same.npz")
+    assert [episode.actions.tolist() for episode in one.episodes] == [
+        episode.actions.tolist() for episode in other.episodes
+    ]
+    assert json.loads(str(one.env_spec))["id"] == "CartPole-v1", "Minari recovers the environment by it"
+
+    code, _, err = here(*record)
+    assert code == 2 and "exists; force=true replaces it" in err
+    (path / "notes.txt").touch()
+    code, _, err = here(*record, "force=true")
+    assert code == 2 and "it is not replaced" in err
+    (path / "notes.txt").unlink()
+    assert here(*record, "force=true", "seed=1")[0] == 0
+    assert storage.read(path).provenance["seed"] == 1
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(path.parent))
+    cartpole = ("env=gym", "env.id=CartPole-v1", "total_timesteps=64", "logger=none", "evaluation.episodes=1")
+    for given in (path, "mine-v1"):
+        code, _, err = here("algo=bc", *cartpole, f"algo.demonstrations={given}")
+        assert code == 0, err
+
+    metadata = path / "data" / "metadata.json"
+    foreign = json.loads(metadata.read_text())
+    del foreign["rlexp"]
+    metadata.write_text(json.dumps(foreign))
+    _, out, err = here("list", "demos")
+    row = next(line for line in out.splitlines() if "mine-v1" in line)
+    assert "CartPole-v1" in row and "ppo" in row and "damaged" not in row
+    code, _, err = here("algo=bc", *cartpole, "env.id=Acrobot-v1", f"algo.demonstrations={path}")
+    assert code == 2 and "was recorded on CartPole-v1, the run is on Acrobot-v1" in err
+    code, _, err = here("algo=bc", *cartpole, "algo.demonstrations=D4RL/door/human-v2")
+    assert code == 2 and "no Minari dataset of that id in" in err
+
+
+@pytest.mark.parametrize("package", ["h5py", "minari"])
+def test_a_missing_package_is_answered_before_anything_is_recorded(
+    package: str, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # importing it fails, and it counts as not installed
+    code, _, err = here(*BOT, "episodes=1", "output=some")
+    assert code == 2 and f"{package} is not installed; pip install 'rlexp[demos]'" in err
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_missing_package_is_answered_before_a_dataset_is_read(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here(*BOT, "episodes=1", "output=some")[0] == 0
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    code, _, err = here("algo=bc", "env=unlock_pickup", "total_timesteps=9", "algo.demonstrations=some")
+    assert code == 2 and "h5py is not installed; pip install 'rlexp[demos]'" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["some"]
 
 
 def test_a_forgotten_file(here: Here) -> None:

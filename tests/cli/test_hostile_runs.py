@@ -17,7 +17,7 @@ import pytest
 import torch as th
 
 from rlexp import cli
-from rlexp.demonstrations import dataset
+from rlexp.demonstrations import storage
 from tests.conftest import CARTPOLE, only_run
 
 _SECONDS = 20.0  # on a machine that does other things, too; a hang lasts for ever
@@ -273,7 +273,7 @@ def test_damaged_demonstrations_are_listed(
 
     good = {"task": _NASTY, "expert": {"kind": _NASTY}, "episodes": 1, "steps": 1, "return_mean": 1.0}
     header = {"provenance": {**good, **reported} if isinstance(reported, dict) else reported}
-    monkeypatch.setattr(dataset, "read_header", lambda _: header)
+    monkeypatch.setattr(storage, "read_header", lambda _: header)
     (tmp_path / "demonstrations").mkdir()
     (tmp_path / "demonstrations" / "x.npz").touch()
     answer = Answer(capsys, "list", "demos", f"output_dir={tmp_path}")

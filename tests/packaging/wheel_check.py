@@ -1,7 +1,7 @@
 """Install the wheel without extras in an empty environment, outside the repository, and use it there.
 
 ``make wheel-check``: builds the wheel, counts the packages and megabytes that ``pip install rlexp`` brings, trains PPO
-on CartPole with them, and asks for every environment that needs an extra: the answer must be the line to type, exit
+on CartPole with them, and asks for everything that needs an extra: the answer must be the line to type, exit
 code 2, and nothing on disk. Downloads about 200 MB, so it is no part of ``make test``.
 """
 
@@ -90,7 +90,13 @@ def _train(python: Path, folder: Path) -> list[str]:
 
 def _missing_extras(python: Path, folder: Path) -> list[str]:
     failures = []
-    for arguments, extra in _NEEDS.items():
+    dataset = folder.with_name(
+        "dataset"
+    )  # of which only what it says of itself is there: what reads it is missing
+    (dataset / "data").mkdir(parents=True)
+    (dataset / "data" / "metadata.json").write_text("{}")
+    demonstrations = ("algo=bc", "env=gym", "env.id=CartPole-v1", f"algo.demonstrations={dataset}")
+    for arguments, extra in {**_NEEDS, demonstrations: "demos"}.items():
         done = _rlexp(python, folder, "algo=random", *arguments, "total_timesteps=100", "logger=none")
         line = done.stderr.strip()
         print(line)

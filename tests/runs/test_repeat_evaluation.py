@@ -13,7 +13,7 @@ from rlexp import registry
 from rlexp.algos.controllers.controllers import RandomPolicy
 from rlexp.cli import demos, evaluate
 from rlexp.config import compose, paths
-from rlexp.demonstrations import collect, dataset
+from rlexp.demonstrations import collect, dataset, storage
 from rlexp.envs.cards.env import RepeatPreviousEnv
 from rlexp.runs import folder as run_folder
 from rlexp.runs.experiment import Experiment
@@ -75,7 +75,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     episodes, _ = collect.record([env], chance, collect.episode_seeds(0, 3), 0, lambda *_: None)
     path = tmp_path_factory.mktemp("demonstrations") / "chance.npz"
     spaces = env.observation_space, env.action_space
-    dataset.write(path, dataset.Demonstrations(tuple(episodes), *spaces, {}))
+    storage.write(path, dataset.Demonstrations(tuple(episodes), *spaces, {}))
     return path
 
 
@@ -139,5 +139,5 @@ def test_sampled_demonstrations_explore_as_the_run_did_at_its_end(
     for file in files:
         assert demos.main([f"expert={folder}", "episodes=2", "deterministic=false", f"output={file}"]) == 0
     assert used == [pytest.approx(0.3, abs=0.02)] * 2
-    first, second = (dataset.read(file).episodes for file in files)
+    first, second = (storage.read(file).episodes for file in files)
     assert [one.actions.tolist() for one in first] == [one.actions.tolist() for one in second]

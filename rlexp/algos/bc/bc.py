@@ -37,7 +37,7 @@ class BC(ValidatedAlgorithm):
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, all of them :class:`RecurrentPolicy`
     :param env: discrete actions
-    :param demonstrations: file of ``rlexp demos``, or what was read from it
+    :param demonstrations: file of ``rlexp demos``, a Minari dataset, or what was read from one
     :param demonstration_episodes: only the first so many episodes; None: all
     :param validation_fraction: fraction of the episodes, the last ones, held out for validation; from 0 to below 1
     :param learning_rate: of Adam; 1e-4 to 1e-3

@@ -13,7 +13,8 @@ from stable_baselines3.common.type_aliases import RolloutReturn
 from stable_baselines3.common.vec_env import VecEnv, VecTransposeImage, is_vecenv_wrapped
 
 from rlexp.algos.common.pretraining import pretrain
-from rlexp.demonstrations.dataset import Demonstrations, Episode, read
+from rlexp.demonstrations.dataset import Demonstrations, Episode
+from rlexp.demonstrations.storage import read
 from rlexp.errors import UsageError
 
 DemonstrationSource = str | PathLike[str] | Demonstrations
@@ -24,7 +25,7 @@ def episodes_for(
 ) -> tuple[Episode, ...]:
     """Return the episodes of demonstrations, with observations in the layout that the algorithm reads.
 
-    :param source: a file, or what was read from one
+    :param source: a file, a Minari dataset, or what was read from one
     :param first: use only the first so many episodes; None: all
     :param env: the algorithm's, whose wrapper may have transposed images
     :param algorithm: its name, for messages
@@ -51,7 +52,7 @@ def episodes_for(
 def unsaved_demonstrations(source: DemonstrationSource | None) -> tuple[str, ...]:
     """Return the attributes to leave out of ``model.zip``: a path is saved, the demonstrations themselves are not.
 
-    :param source: a file, or what was read from one
+    :param source: a file, a Minari dataset, or what was read from one
     """
     return () if isinstance(source, str) else ("demonstrations",)
 

@@ -27,7 +27,7 @@ class DQfD(DemonstrationLearner, DQN):
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
     :param env: discrete actions
-    :param demonstrations: file of ``rlexp demos``, or what was read from it
+    :param demonstrations: file of ``rlexp demos``, a Minari dataset, or what was read from one
     :param demonstration_episodes: only the first so many episodes; None: all
     :param pretrain_updates: on demonstrations alone, before the first step; 1,000 to 750,000 (Atari)
     :param agent_bonus: added to the priorities of the agent's own transitions, ε_a

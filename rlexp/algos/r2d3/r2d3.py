@@ -28,7 +28,7 @@ class R2D3(DemonstrationLearner, R2D2):
 
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
     :param env: discrete actions
-    :param demonstrations: file of ``rlexp demos``, or what was read from it
+    :param demonstrations: file of ``rlexp demos``, a Minari dataset, or what was read from one
     :param demonstration_episodes: only the first so many episodes; None: all
     :param demonstration_ratio: ρ, how likely each element of a batch is a demonstration; 0: plain R2D2, 1:
         demonstrations alone; 1/256 to 1/4

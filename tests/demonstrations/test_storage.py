@@ -1,4 +1,4 @@
-"""Files of demonstrations: what is written is read, and nothing else is."""
+"""Demonstrations on disk: what is written is read, and nothing else is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gymnasium import spaces
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rlexp.demonstrations import dataset as demos
+from rlexp.demonstrations import header as headers
+from rlexp.demonstrations import storage as demos
 from rlexp.demonstrations.dataset import Demonstrations, Episode
 from rlexp.demonstrations.space_serialization import space_from_json, space_to_json
 from rlexp.errors import UsageError
@@ -25,8 +26,9 @@ _SPACES: list[spaces.Space[Any]] = [
     spaces.Box(-np.inf, np.inf, (4,), np.float32),
     spaces.Box(np.array([-1.5, 0], np.float32), np.array([np.inf, 2], np.float32)),
     spaces.Box(-2, 2, (), np.float64),
+    spaces.Box(0, 255, (32, 33, 3), np.uint8),  # large enough for Minari to make a JPEG image of it
     spaces.Discrete(7),
-    spaces.Discrete(3, start=-1),
+    spaces.Discrete(3, start=-1, dtype=np.int32),  # type: ignore[type-var]
     spaces.MultiDiscrete([2, 3, 4]),
     spaces.MultiBinary(5),
     spaces.Dict({"image": spaces.Box(0, 10, (3, 3, 2), np.uint8), "way": spaces.Box(0, 3, (1,), np.uint8)}),
@@ -74,6 +76,7 @@ def _equal(one: Any, other: Any) -> bool:
     st.lists(st.integers(1, 9), min_size=1, max_size=5),
     st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=5),
     st.integers(0, 2**32 - 1),
+    st.sampled_from(["some.npz", "some-v0"]),
 )
 def test_read_is_what_was_written(
     tmp_path: Path,
@@ -82,12 +85,13 @@ def test_read_is_what_was_written(
     lengths: list[int],
     rewards: list[float],
     seed: int,
+    name: str,
 ) -> None:
     observations.seed(seed)
     actions.seed(seed)
     episodes = tuple(_episode(observations, actions, length, rewards) for length in lengths)
     provenance = {"task": "ünïcode", "numbers": [1, 2.5, None], "nested": {"yes": True}}
-    path = tmp_path / "some.npz"
+    path = tmp_path / name
     demos.write(path, Demonstrations(episodes, observations, actions, provenance))
     found = demos.read(path)
     assert found.observation_space == observations and found.action_space == actions
@@ -188,7 +192,7 @@ def test_what_fits_the_checksum_must_still_make_sense(
         arrays = {name: archive[name] for name in archive.files} | changed
     header = json.loads(arrays.pop("header").tobytes())
     del header["checksum"]
-    header["checksum"] = demos._checksum(header, arrays)
+    header["checksum"] = headers.checksum(header, arrays)
     np.savez_compressed(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
     with pytest.raises(UsageError, match=message) as caught:
         demos.read(path)
@@ -212,7 +216,7 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 def test_a_file_of_the_future_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as future:
-        future.setattr(demos, "VERSION", 2)
+        future.setattr(headers, "VERSION", 2)
         demos.write(tmp_path / "some.npz", _some())
     with pytest.raises(UsageError, match="version 2, this rlexp reads 1"):
         demos.read(tmp_path / "some.npz")
@@ -221,9 +225,11 @@ def test_a_file_of_the_future_is_rejected(tmp_path: Path, monkeypatch: pytest.Mo
 def test_other_spaces_are_rejected() -> None:
     some = _some()
     some.require(_SPACES[-1], spaces.Discrete(7), "file")
-    with pytest.raises(UsageError, match=r"^file: its actions are Discrete\(7\), the task's Discrete\(6\)$"):
+    with pytest.raises(
+        UsageError, match=r"^file: its actions are Discrete\(7\), the environment's Discrete\(6\)$"
+    ):
         some.require(_SPACES[-1], spaces.Discrete(6), "file")
-    with pytest.raises(UsageError, match=r"^file: its observations are .*way.*, the task's float32"):
+    with pytest.raises(UsageError, match=r"^file: its observations are .*way.*, the environment's float32"):
         some.require(_SPACES[1], spaces.Discrete(7), "file")
 
 
