@@ -265,7 +265,8 @@ def test_damaged_config_of_a_run_that_would_be_resumed(
 
 
 @pytest.mark.parametrize(
-    "told", [[1], {"episodes": "x"}, {"return_mean": "x"}, {"return_mean": 10**400}, {"success_rate": "x"}]
+    "reported",
+    [[1], {"episodes": "x"}, {"return_mean": "x"}, {"return_mean": 10**400}, {"success_rate": "x"}],
 )
 def test_damaged_demonstrations_are_listed(
     reported: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -111,5 +111,5 @@ def test_actions_outside_the_space_are_rejected() -> None:
         def predict(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             return np.array([4]), None
 
-    with pytest.raises(UsageError, match=r"expert: .*4.* not in the task's action space"):
+    with pytest.raises(UsageError, match=r"expert: .*4.* not in the environment's action space"):
         record([RepeatPreviousEnv()], by_model(Wrong(), True, False), [1], 0, _silent)
