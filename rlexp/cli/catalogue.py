@@ -9,6 +9,7 @@ COMMANDS = {
     "list": "algorithms, environments, experiments, sweeps, reports, runs, demos",
     "info": "explain an algorithm, environment, sweep or experiment: rlexp info lcpo",
     "demos": "record demonstrations: rlexp demos env=unlock_pickup expert=bot episodes=100",
+    "resume": "go on with an interrupted run, or give a finished one more steps: rlexp resume RUN",
     "evaluate": "evaluate a trained run again: rlexp evaluate RUN evaluation.episodes=500",
     "sweep": "train every run that a published table or figure needs: rlexp sweep table1",
     "report": "render tables and figures from run folders: rlexp report table1 --reference",

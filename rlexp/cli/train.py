@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
     """Train, or print what the options ask for."""
     args = parser().parse(argv)
     _check_options(args)
-    overrides = [multirun.shell_safe(override) for override in args.overrides]
+    overrides = [natural.quoted(multirun.shell_safe(override)) for override in args.overrides]
     with hydra_app.hydra_app([args.config_dir] if args.config_dir else []) as app:
         if args.hydra_help:
             args.overrides = []  # Hydra composes them without our config, which cannot succeed

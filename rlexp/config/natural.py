@@ -65,8 +65,19 @@ def translate(app: HydraApp, overrides: Sequence[str]) -> list[str]:
                 raise UsageError(f"{text}: given beside {others[0]}; write one of them")
             found += _environment(value)
         else:
-            found.append(_plain(text))
+            found.append(_plain(quoted(text)))
     return found
+
+
+def quoted(text: str) -> str:
+    """Quote the path of a run, which ends in ``seed=0``: Hydra would stumble over the second ``=``."""
+    key, _, value = text.partition("=")
+    if key.removeprefix("algo.") != "init_from":
+        return text
+    if "=" in value and not value.startswith(("'", '"')):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        value = f"'{escaped}'"
+    return f"init_from={value}"
 
 
 def _environment(id: str) -> list[str]:

@@ -41,6 +41,8 @@ def resolved(cfg: DictConfig) -> dict[str, Any]:
 def learning(cfg: DictConfig) -> dict[str, Any]:
     """Return what of a run's config decides what is learned, with what follows from its seed filled in."""
     part = {key: value for key, value in resolved(cfg).items() if key not in BOOKKEEPING}
+    if part.get("init_from") is None:  # configs from before there was such a key have none
+        part.pop("init_from", None)
     hardware = part["hardware"]
     part["hardware"] = {key: hardware[key] for key in LEARNING_HARDWARE}
     ray = hardware.get("ray")  # runs from before there was such a key have none

@@ -79,6 +79,7 @@ class Config:
     seed: int = number(at_least=0, at_most=2**32 - 1)
     total_timesteps: Optional[int] = number(at_least=1)
     total_episodes: Optional[int] = number(at_least=1)
+    init_from: Optional[str] = None  # not in the configs of older runs
     output_dir: str = required()
     name: Optional[str] = required()
     tags: list[str] = field(default_factory=list)

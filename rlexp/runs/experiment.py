@@ -37,6 +37,7 @@ from rlexp.runs.factories import make_evaluator, make_model, make_task, make_tra
 from rlexp.runs.loggers.wandb import WandbSink
 from rlexp.runs.loggers.writers import FileSink, RowWriter, Sink
 from rlexp.runs.messages import evaluation_changes, resumed_line
+from rlexp.runs.weights import initialize
 from rlexp.system import stopping
 
 # What a part of the run in another process looks like when the signal has reached that as well, or Ray took it first.
@@ -113,12 +114,13 @@ class Experiment:
             "seed": self.cfg.seed,
             "algo": self.cfg.algo.name,
             "env": paths.env_label(self.cfg),
-            "variant": paths.run_dir(self.cfg).parent.name,
+            "variant": self.folder.parent.name,
             "config_sha256": hashlib.sha256(config.encode()).hexdigest(),
             "name": self.cfg.name,
             "started": earlier.get("started", run_folder.now()),
             "attempts": earlier.get("attempts", 0) + 1,
             "wandb_id": earlier.get("wandb_id", uuid.uuid4().hex[:12]),
+            **{key: earlier[key] for key in ("extended_from", "init_from") if earlier.get(key)},
             **self._origin,
             **run_folder.provenance(),
         }
@@ -192,6 +194,8 @@ class Experiment:
             saved, continues = found if found is not None else (None, {})
             if saved is not None:
                 self._say(resumed_line(self.model.num_timesteps, self._evaluation_changes))
+            elif cfg.init_from is not None:
+                self._record["init_from"] = initialize(self.model, Path(cfg.init_from), cfg.hardware.device)
             self._open_files(continues)
             with stopping.immediate():
                 self._wandb = self._open_wandb()
@@ -290,6 +294,8 @@ class Experiment:
                         callback=CallbackList(callbacks),
                         reset_num_timesteps=saved is None,
                     )
+                if learner is model and cfg.total_timesteps and model.num_timesteps >= cfg.total_timesteps:
+                    self._save()  # where a larger budget would go on
             finally:
                 progress.close()
                 self._record["train_s"] = round(self._train_seconds(), 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,11 @@ def _old_settings(changes: Changes) -> str:
 
 def _plain(value: Any) -> str:
     return str(OmegaConf.to_yaml(OmegaConf.create([value]))).strip().removeprefix("- ")
+
+
+def quoted(path: Path) -> str:
+    """Return a path as :func:`short` does, quoted where a shell needs it."""
+    return shlex.quote(short(path))
 
 
 def short(path: Path) -> str:

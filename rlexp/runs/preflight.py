@@ -58,6 +58,8 @@ def _validate(app: HydraApp, overrides: Sequence[str], built: set[str]) -> Valid
     cfg = composing.checked(cfg)
     folder = paths.run_dir(cfg)
     check_writable(folder)
+    if cfg.init_from is not None:
+        _check_source(cfg)
     if folder.exists() and not cfg.force:
         line = finished_line(folder, cfg)
         if line is not None:
@@ -70,6 +72,25 @@ def _validate(app: HydraApp, overrides: Sequence[str], built: set[str]) -> Valid
         check_build(app, overrides, cfg)
         built.add(variant)
     return Validated(folder)
+
+
+def _check_source(cfg: DictConfig) -> None:
+    """Reject a warm start from what is no trained run of the same algorithm.
+
+    :raises UsageError: saying why
+    """
+    try:
+        record = run_folder.read_record(Path(cfg.init_from))
+    except UsageError as error:
+        raise UsageError(f"init_from: {error}") from error
+    if not registry.algo(cfg.algo.name).trains:
+        raise UsageError(f"init_from: algo={cfg.algo.name} has no weights")
+    if record.get("algo") != cfg.algo.name:
+        raise UsageError(
+            f"init_from: {cfg.init_from} is of {record.get('algo')}, the run is of {cfg.algo.name}"
+        )
+    if not (Path(cfg.init_from) / "model.zip").is_file():
+        raise UsageError(f"init_from: {cfg.init_from}: no trained policy yet (model.zip is missing)")
 
 
 def check_resumable(folder: Path, cfg: DictConfig) -> None:

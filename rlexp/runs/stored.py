@@ -51,6 +51,8 @@ _RECORD: dict[str, str] = {
     "versions": _OBJECT,
     "machine": _OBJECT,
     "ray": _OBJECT,
+    "extended_from": _OBJECT,
+    "init_from": _OBJECT,
 }
 _NEVER_NULL = ("status", "seed", "attempts", "wandb_id", "episodes", "timesteps")
 _EVALUATED = ("n", "return_mean", "return_std")

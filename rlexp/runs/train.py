@@ -13,8 +13,9 @@ from omegaconf import DictConfig
 
 from rlexp.config import paths
 from rlexp.errors import RunFailed, UsageError, describe, first_line
+from rlexp.runs import extend
 from rlexp.runs import folder as run_folder
-from rlexp.runs.messages import finished_line, short, summary
+from rlexp.runs.messages import finished_line, quoted, short, summary
 from rlexp.system import stopping, terminal
 
 
@@ -34,8 +35,11 @@ def train(cfg: DictConfig, folder: Path, origin: dict[str, Any]) -> bool:
         return False
     import rlexp.runs.experiment  # takes seconds: a signal that comes meanwhile leaves no folder behind  # noqa: F401
 
+    is_empty = not folder.exists() or not any(folder.iterdir())
+    extended = _extend(cfg, folder, console) if is_empty and not cfg.force else {}
     folder.mkdir(parents=True, exist_ok=True)
-    is_new = not any(folder.iterdir())
+    is_new = bool(extended) or not any(folder.iterdir())
+    origin = {**origin, **extended}
     aside = None
     with run_folder.claimed(folder):
         if not (cfg.force and (folder / run_folder.CONFIG).exists()):
@@ -53,6 +57,25 @@ def train(cfg: DictConfig, folder: Path, origin: dict[str, Any]) -> bool:
     return True
 
 
+def _extend(cfg: DictConfig, folder: Path, console: Any) -> dict[str, Any]:
+    """Let a new run go on from a finished one with a smaller budget, if there is one."""
+    source = extend.find_shorter(cfg, folder)
+    if source is None:
+        return {}
+    reason = extend.obstacle(cfg)
+    if reason is not None:
+        console.print(f"{short(source)} has finished with a smaller budget; not continued: {reason}")
+        return {}
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    entry = extend.prepare(source, folder)
+    if entry is None:
+        return {}
+    console.print(
+        f"continuing the finished run of {entry['timesteps']:,} steps, {short(source)}; force=true trains from scratch"
+    )
+    return {"extended_from": entry}
+
+
 def _run(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, is_new: bool) -> None:
     from rlexp.runs.experiment import Experiment
 
@@ -63,7 +86,7 @@ def _run(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, is
     try:
         final = experiment.run()
     except stopping.Stopped:
-        console.print(f"interrupted; run the same command again to resume {short(folder)}")
+        console.print(f"interrupted; resume with the same command, or: rlexp resume {quoted(folder)}")
         raise
     except Exception as error:  # algorithms and environments of any origin
         if is_new and not experiment.has_begun:  # nothing was trained: leave nothing behind

@@ -19,6 +19,7 @@ import torch as th
 from stable_baselines3.common.save_util import recursive_getattr
 
 from rlexp.errors import UsageError
+from rlexp.runs import folder as run_folder
 from rlexp.system.files import open_file
 
 
@@ -58,6 +59,23 @@ def load_weights(model: Any, path: Path, device: str = "auto") -> dict[str, Any]
         if not bool(th.isfinite(parameter).all()):
             raise UsageError(f"{path}: damaged, parameter {name} is not finite")
     return attributes
+
+
+def initialize(model: Any, folder: Path, device: str = "auto") -> dict[str, Any]:
+    """Give an untrained model the weights with which another run ended.
+
+    :param folder: of that run
+    :return: the entry ``init_from`` of the record
+    :raises UsageError: when it has no trained policy, or one of other spaces or networks
+    """
+    archive = folder / "model.zip"
+    if not archive.is_file():
+        raise UsageError(f"init_from: {folder}: no trained policy (model.zip is missing)")
+    try:
+        load_weights(model, archive, device)
+    except UsageError as error:
+        raise UsageError(f"init_from: {error}") from error
+    return {"run": str(folder.resolve()), "model_sha256": run_folder.sha256(archive)}
 
 
 def _check_spaces(model: Any, attributes: dict[str, Any], path: Path) -> None:

@@ -40,6 +40,11 @@ class ActorCriticConfig(NetworkConfig):
     vf_coef: float = number(at_least=0)
     max_grad_norm: Optional[float] = number(above=0)
 
+    @staticmethod
+    def budget_dependence(settings: Mapping[str, Any]) -> str | None:
+        """Say what keeps a finished run from being continued as if its budget had been larger; None: nothing."""
+        return None
+
 
 @dataclass
 class ClippedPolicyConfig(ActorCriticConfig):
@@ -89,6 +94,11 @@ class SoftActorCriticConfig(OffPolicyConfig):
     ent_coef: Any = automatic("auto, auto_0.1, 0.1", at_least=0)
     target_entropy: Any = automatic("auto, -1.0")
 
+    @staticmethod
+    def budget_dependence(settings: Mapping[str, Any]) -> str | None:
+        """Say what keeps a finished run from being continued as if its budget had been larger; None: nothing."""
+        return None
+
 
 @dataclass
 class ExplorationConfig:
@@ -97,6 +107,15 @@ class ExplorationConfig:
     exploration_initial_eps: float = number(at_least=0, at_most=1)
     exploration_final_eps: float = number(at_least=0, at_most=1)
     exploration_fraction: float = number(above=0, at_most=1)
+
+    @staticmethod
+    def budget_dependence(settings: Mapping[str, Any]) -> str | None:
+        """Say what keeps a finished run from being continued as if its budget had been larger; None: nothing."""
+        if settings["exploration_initial_eps"] != settings["exploration_final_eps"]:
+            return "its exploration rate falls over a fraction of the budget (algo.exploration_fraction)"
+        if settings.get("replay", "uniform") != "uniform":
+            return "its importance weights are annealed over the budget (algo.beta)"
+        return None
 
 
 @dataclass
