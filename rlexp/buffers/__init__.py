@@ -20,5 +20,5 @@ class                        stores and samples                                 
 ACER's trajectory replay, with the behaviour policy of every step, is in :mod:`rlexp.algos.acer`; on-policy rollouts are
 Stable-Baselines3's. Below these: ``sequence_builder`` cuts sequences while they are collected, ``frame_store`` stores
 stacked frames once, ``priorities`` turns priorities into probabilities on ``sum_tree`` or ``rank_heap``, ``chunked_io``
-saves large arrays in chunks, and ``jit`` compiles the inner loops with numba.
+saves large arrays in chunks, ``jit`` compiles the inner loops with numba, and ``item_checks`` checks what they do not.
 """

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rlexp.buffers import item_checks
 from rlexp.buffers.jit import compiled
 
 Indices = npt.NDArray[np.int64]
@@ -61,15 +62,9 @@ class RankHeap:
         :raises IndexError: when there is no such item
         :raises ValueError: when a key is not finite; nothing is changed then
         """
-        items = np.ascontiguousarray(items, dtype=np.int64)
-        keys = np.ascontiguousarray(keys, dtype=np.float64)
-        if items.shape != keys.shape or items.ndim != 1:
-            raise ValueError(f"shapes {items.shape} and {keys.shape} given, one key per item is needed")
+        items, keys = item_checks.pairs(items, keys, "key")
         fault = set_keys(self._keys, self._items, self._positions, self._size, items, keys)
-        if fault == 1:
-            raise IndexError(f"items must be at least 0 and less than {self.capacity}")
-        if fault == 2:
-            raise ValueError("keys must be finite")
+        item_checks.raise_fault(fault, self.capacity, "keys must be finite")
 
     def fill(self, begin: int, end: int, key: float) -> None:
         """Add or change the items from ``begin`` to ``end - 1``, all with the same key.
@@ -80,8 +75,7 @@ class RankHeap:
         :raises IndexError: when the range is not inside the capacity
         :raises ValueError: when the key is not finite
         """
-        if not 0 <= begin <= end <= self.capacity:
-            raise IndexError(f"[{begin}, {end}) is not inside [0, {self.capacity})")
+        item_checks.check_range(begin, end, self.capacity)
         if not np.isfinite(key):
             raise ValueError("keys must be finite")
         _fill(self._keys, self._items, self._positions, self._size, begin, end, float(key))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rlexp.buffers import item_checks
 from rlexp.buffers.jit import compiled
 
 Indices = npt.NDArray[np.int64]
@@ -71,15 +72,9 @@ class SumMinTree:
         :raises IndexError: when there is no such item
         :raises ValueError: when a mass is negative or not finite; nothing is changed then
         """
-        items = np.ascontiguousarray(items, dtype=np.int64)
-        masses = np.ascontiguousarray(masses, dtype=np.float64)
-        if items.shape != masses.shape or items.ndim != 1:
-            raise ValueError(f"shapes {items.shape} and {masses.shape} given, one mass per item is needed")
+        items, masses = item_checks.pairs(items, masses, "mass")
         fault = set_masses(self._sums, self._minima, self._starts, self._counts, items, masses)
-        if fault == 1:
-            raise IndexError(f"items must be at least 0 and less than {self.capacity}")
-        if fault == 2:
-            raise ValueError("masses must be finite and not negative")
+        item_checks.raise_fault(fault, self.capacity, "masses must be finite and not negative")
 
     def fill(self, begin: int, end: int, mass: float) -> None:
         """Set the mass of the items from ``begin`` to ``end - 1``.
@@ -91,8 +86,7 @@ class SumMinTree:
         :raises IndexError: when the range is not inside the tree
         :raises ValueError: when the mass is negative or not finite
         """
-        if not 0 <= begin <= end <= self.capacity:
-            raise IndexError(f"[{begin}, {end}) is not inside [0, {self.capacity})")
+        item_checks.check_range(begin, end, self.capacity)
         if not 0 <= mass < np.inf:
             raise ValueError(f"mass: {mass} given, must be finite and not negative")
         if begin < end:

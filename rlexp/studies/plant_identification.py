@@ -1,17 +1,16 @@
 """Finds the surrogate's constants on the engine: ``python -m rlexp.studies.plant_identification`` prints them.
 
 The engine runs parts of two training years, Chicago and Stockholm, under actions that are held for a random time, half
-of them chosen to keep a zone near a random temperature, and a while under reference controllers; inner temperatures,
-flows and powers of single machines are recorded. Then, one after the other: fans and machines by linear regression,
+of them chosen to keep a zone near a random temperature, and for a while under reference controllers (see
+:mod:`rlexp.studies.plant_data`). Then, one after the other: fans and machines by linear regression,
 the zones by least squares on the temperatures of a free-running simulation, the tower by maximum likelihood. Nothing is
-fitted to the mean power or to rewards, and no other weather is looked at.
+fitted to the mean power or to rewards, and no other weather is used.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from scipy import optimize
 from rlexp.buffers.jit import compiled
 from rlexp.envs.datacenter import plant, task
 from rlexp.envs.datacenter.constants import SHARED, ZONE
-from rlexp.envs.datacenter.controllers import REFERENCES, Reference
 from rlexp.envs.datacenter.psychrometrics import (
     HEAT_OF_AIR,
     HEAT_OF_VAPOUR,
@@ -36,132 +34,10 @@ from rlexp.envs.datacenter.surrogate import (
     scaled,
 )
 from rlexp.envs.datacenter.weather import Floats, load
+from rlexp.studies.plant_data import PROGRAMME, EngineData, collect
 
-PROGRAMME = (
-    ("chicago", "excitation", 150),
-    ("chicago", "pi_fan", 365),
-    ("chicago", "builtin", 100),
-    ("chicago", "constant", 100),
-    ("stockholm", "excitation", 100),
-    ("stockholm", "pi_fan", 100),
-    ("stockholm", "builtin", 365),
-    ("stockholm", "constant", 200),
-)
-"""What is recorded: weather, controller, days from the first of January."""
-ZONES = ("West", "East")
 SETTLED = 400
 """Steps left out at the start, until the masses have forgotten where they began."""
-
-_PER_ZONE = {
-    "mixed": ("System Node Temperature", "{} Zone Mixed Air Node"),
-    "fan_out": ("System Node Temperature", "{} Zone Supply Fan Outlet Node"),
-    "direct_out": ("System Node Temperature", "{} Zone DEC Outlet Node"),
-    "indirect_out": ("System Node Temperature", "{} Zone IEC Outlet Node"),
-    "supply": ("System Node Temperature", "{} Air Loop Outlet Node"),
-    "inlet": ("System Node Temperature", "{} Zone Inlet Node"),
-    "supply_humidity": ("System Node Humidity Ratio", "{} Air Loop Outlet Node"),
-    "flow": ("System Node Mass Flow Rate", "{} Air Loop Outlet Node"),
-    "outdoor_flow": ("System Node Mass Flow Rate", "{} Outside Air Inlet Node"),
-    "fan": ("Fan Electricity Rate", "{} Zone Supply Fan"),
-    "indirect": ("Evaporative Cooler Electricity Rate", "{} Data Center IEC"),
-    "expansion": ("Cooling Coil Electricity Rate", "{} DX Cooling Coil"),
-    "expansion_heat": ("Cooling Coil Total Cooling Rate", "{} DX Cooling Coil"),
-    "water_heat": ("Cooling Coil Total Cooling Rate", "{} Zone CW Cooling Coil"),
-}
-_COMMON = {
-    "wet_bulb": ("Site Outdoor Air Wetbulb Temperature", "Environment"),
-    "pressure": ("Site Outdoor Air Barometric Pressure", "Environment"),
-    "chiller": ("Chiller Electricity Rate", "Chiller"),
-    "chilled_pump": ("Pump Electricity Rate", "CW Circ Pump"),
-    "condenser_pump": ("Pump Electricity Rate", "Cond Circ Pump"),
-    "tower": ("Cooling Tower Fan Electricity Rate", "Cooling Tower"),
-}
-WATCHED = [
-    *_COMMON.values(),
-    *((name, key.format(zone)) for zone in ZONES for name, key in _PER_ZONE.values()),
-]
-
-
-class Excitation(Reference):
-    """Setpoints and flows held for a random time; half of the flows follow a random target instead.
-
-    :param seed: of everything that is drawn
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-        self._left = [0, 0]
-        self._setpoint, self._flow, self._target = np.full((3, 2), 20.0)
-        self._follows = [False, False]
-        self._integral = [3.5, 3.5]
-
-    def act(self, values: Floats, step: int) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return what is held, or cool hard above 50 degrees, where servers heat themselves up without end."""
-        setpoints, flows = [0.0, 0.0], [0.0, 0.0]
-        for zone in range(2):
-            if self._left[zone] == 0:
-                self._left[zone] = int(self._rng.integers(1, 20))
-                self._setpoint[zone] = self._rng.uniform(10.0, 40.0 if self._rng.random() < 0.25 else 22.0)
-                self._flow[zone] = self._rng.uniform(*task.FLOW_BOUNDS)
-                self._target[zone] = self._rng.uniform(20.0, 27.0)
-                self._follows[zone] = bool(self._rng.random() < 0.5)
-            self._left[zone] -= 1
-            error = float(values[1 + zone] - self._target[zone])
-            self._integral[zone] = float(np.clip(self._integral[zone] + 0.1 * error, *task.FLOW_BOUNDS))
-            following = float(np.clip(self._integral[zone] + 0.4 * error, *task.FLOW_BOUNDS))
-            setpoints[zone] = float(self._setpoint[zone])
-            flows[zone] = following if self._follows[zone] else float(self._flow[zone])
-            if values[1 + zone] > 50.0:
-                setpoints[zone], flows[zone] = task.SETPOINT_BOUNDS[0], task.FLOW_BOUNDS[1]
-        return (setpoints[0], setpoints[1]), (flows[0], flows[1])
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What the engine did in one run: ``(n,)`` arrays, what is true during a step or at its end.
-
-    :param actions: ``(n, 4)``
-    :param temperatures: of the zones, ``(n + 1, 2)``, the first before the first step
-    """
-
-    city: str
-    controller: str
-    actions: Floats
-    outdoor: Floats
-    temperatures: Floats
-    common: dict[str, Floats]
-    zones: tuple[dict[str, Floats], dict[str, Floats]]
-
-
-def record(city: str, controller: str, n_steps: int, seed: int = 1) -> Recording:
-    """Run the engine and write down what its machines do.
-
-    :param controller: ``"excitation"`` or a reference controller
-    """
-    from rlexp.envs.datacenter.engine import Engine
-
-    reference = Excitation(seed) if controller == "excitation" else REFERENCES[controller]()
-    engine = Engine(watched=WATCHED)
-    values = engine.begin(load(city), n_steps)
-    rows, actions = [values], []
-    for step in range(n_steps):
-        wanted = reference.act(values, step)
-        setpoints, flows = wanted if wanted is not None else ((np.nan, np.nan), (np.nan, np.nan))
-        values = engine.step(setpoints, flows)
-        rows.append(values)
-        actions.append((*setpoints, *flows))
-    engine.close()
-    table = np.array(rows)
-    ends = table[1:, 5:]
-    common = {name: ends[:, place] for place, name in enumerate(_COMMON)}
-    common["wet_bulb"], common["pressure"] = table[:-1, 5], table[:-1, 6]
-    zones = []
-    for zone in range(2):
-        first = len(_COMMON) + zone * len(_PER_ZONE)
-        zones.append({name: ends[:, first + place] for place, name in enumerate(_PER_ZONE)})
-    return Recording(
-        city, controller, np.array(actions), table[:-1, 0], table[:, 1:3], common, (zones[0], zones[1])
-    )
 
 
 # ------------------------------------------------------------------------------------------------------- machines
@@ -181,23 +57,27 @@ def _minimum(cost: Callable[[Floats], float], start: Sequence[float]) -> Floats:
     return np.asarray(found(cost, start, method="Nelder-Mead", options={"maxiter": 4000, "maxfev": 4000}).x)
 
 
-def _joined(recordings: list[Recording], pick: Any) -> Floats:
-    return np.concatenate([pick(one) for one in recordings])
+def _joined(datasets: list[EngineData], pick: Any) -> Floats:
+    return np.concatenate([pick(one) for one in datasets])
 
 
-def identify_machines(recordings: list[Recording], zone: int) -> dict[str, float]:
-    """Return the constants of one zone's fan and indirect cooler."""
+def identify_machines(datasets: list[EngineData], zone: int) -> dict[str, float]:
+    """Return the constants of one zone's fan and indirect cooler.
+
+    :param datasets: with actions
+    :param zone: 0: west, 1: east
+    """
 
     def of(name: str) -> Floats:
-        return _joined(recordings, lambda one: one.zones[zone][name])
+        return _joined(datasets, lambda one: one.zones[zone][name])
 
-    scale = _joined(recordings, lambda one: np.full(len(one.outdoor), air_scale(load(one.city))))
-    outdoor = _joined(recordings, lambda one: one.outdoor)
-    wet = _joined(recordings, lambda one: one.common["wet_bulb"])
+    scale = _joined(datasets, lambda one: np.full(len(one.outdoor), air_scale(load(one.city))))
+    outdoor = _joined(datasets, lambda one: one.outdoor)
+    wet = _joined(datasets, lambda one: one.common["wet_bulb"])
     flow = of("flow")
     fan = _fit([flow**0, flow, flow**2, flow**3], of("fan") / scale)
     before, after = of("direct_out"), of("indirect_out")
-    setpoint = _joined(recordings, lambda one: one.actions[:, zone])
+    setpoint = _joined(datasets, lambda one: one.actions[:, zone])
     wet_from = ZONE[zone]["indirect_wet_from"]
     full = (before - after > 0.5) & (after > setpoint + 0.1)
     dry, watered = full & (outdoor < wet_from - 0.5), full & (outdoor > wet_from + 0.5) & (wet < 23.0)
@@ -216,16 +96,19 @@ def identify_machines(recordings: list[Recording], zone: int) -> dict[str, float
     }
 
 
-def identify_last_stages(recordings: list[Recording]) -> dict[str, float]:
-    """Return the constants of the DX coil, and of chilled water, chiller and tower."""
+def identify_last_stages(datasets: list[EngineData]) -> dict[str, float]:
+    """Return the constants of the DX coil, and of chilled water, chiller and tower.
+
+    :param datasets: with actions
+    """
 
     def of(name: str, zone: int) -> Floats:
-        return _joined(recordings, lambda one: one.zones[zone][name])
+        return _joined(datasets, lambda one: one.zones[zone][name])
 
     def common(name: str) -> Floats:
-        return _joined(recordings, lambda one: one.common[name])
+        return _joined(datasets, lambda one: one.common[name])
 
-    outdoor = _joined(recordings, lambda one: one.outdoor)
+    outdoor = _joined(datasets, lambda one: one.outdoor)
     heat, before, after = of("expansion_heat", 0), of("indirect_out", 0), of("supply", 0)
     latent = np.maximum(heat - of("flow", 0) * 1.01 * HEAT_OF_AIR * (before - after), 0.0) / HEAT_OF_VAPOUR
     humidity = of("supply_humidity", 0) + latent / of("flow", 0)
@@ -239,7 +122,7 @@ def identify_last_stages(recordings: list[Recording]) -> dict[str, float]:
     condensed = (latent / of("flow", 0))[on]
     lowest = _minimum(lambda x: float(np.abs(_condensed(x[0], *air) - condensed).mean()), [9.0])
     water, wet_out = of("water_heat", 1), common("wet_bulb")
-    setpoint = _joined(recordings, lambda one: one.actions[:, 1])
+    setpoint = _joined(datasets, lambda one: one.actions[:, 1])
     runs = (water > 2000.0) & np.isfinite(setpoint)
     chiller = _fit([water[runs], water[runs] * wet_out[runs]], common("chiller")[runs])
     lift = np.maximum(setpoint - 7.0, 0.5)
@@ -292,7 +175,7 @@ _ZONE_FREE: dict[str, tuple[float, float]] = {
     "floor_ground": (100.0, 2e4),
     "floor_capacity": (1e6, 1e9),
 }
-"""What is searched for, and where."""
+"""Free constants of a zone, and their bounds."""
 
 
 @compiled
@@ -305,10 +188,12 @@ def _free_run(
         out[k, 0], out[k, 1] = s[plant.AIR], s[plant.INLET]
 
 
-def identify_zone(recordings: list[Recording], zone: int, known: dict[str, float]) -> dict[str, float]:
+def identify_zone(datasets: list[EngineData], zone: int, known: dict[str, float]) -> dict[str, float]:
     """Return the thermal constants of a zone: least squares on zone and inlet temperatures of a free run.
 
-    :param known: all constants of the zone; the ones to be found are where the search begins
+    :param datasets: to fit
+    :param zone: 0: west, 1: east
+    :param known: all constants of the zone; the free ones are the initial guess
     """
 
     def constants(x: Floats) -> Floats:
@@ -318,7 +203,7 @@ def identify_zone(recordings: list[Recording], zone: int, known: dict[str, float
     def misses(x: Floats) -> Floats:
         found = constants(x)
         parts = []
-        for one in recordings:
+        for one in datasets:
             n = len(one.outdoor)
             start = np.full(plant.N_STATE, 23.0)
             start[plant.FLOOR], start[plant.INLET] = 19.0, 13.0
@@ -344,14 +229,18 @@ def identify_zone(recordings: list[Recording], zone: int, known: dict[str, float
 
 
 def identify_manager(
-    recordings: list[Recording], zones: list[dict[str, float]], shared: dict[str, float]
+    datasets: list[EngineData], zones: list[dict[str, float]], shared: dict[str, float]
 ) -> list[dict[str, float]]:
     """Return how strongly each zone's supply manager, which also moves the mixing box, answers its temperature.
 
     Least squares on the temperatures under the building's own controllers and under constant actions, for
     which the manager decides the supply in cold weather.
+
+    :param datasets: those under other controllers are left out
+    :param zones: constants of west and east
+    :param shared: constants of both
     """
-    chosen = [one for one in recordings if one.controller in ("builtin", "constant")]
+    chosen = [one for one in datasets if one.controller in ("builtin", "constant")]
 
     def misses(x: Floats) -> Floats:
         parts = []
@@ -381,23 +270,26 @@ def identify_manager(
     ]
 
 
-def identify(recordings: list[Recording]) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """Return the constants of west and east, and those that both share."""
-    acted = [one for one in recordings if one.controller != "builtin"]
+def identify(datasets: list[EngineData]) -> tuple[list[dict[str, float]], dict[str, float]]:
+    """Return the constants of west and east, and those that both share.
+
+    :param datasets: of :data:`~rlexp.studies.plant_data.PROGRAMME`
+    """
+    controlled = [one for one in datasets if one.controller != "builtin"]
     zones = []
     for zone in range(2):
-        known = dict(ZONE[zone]) | identify_machines(acted, zone)
-        known |= identify_zone(recordings, zone, known)
+        known = dict(ZONE[zone]) | identify_machines(controlled, zone)
+        known |= identify_zone(datasets, zone, known)
         zones.append(known)
-    shared = dict(SHARED) | identify_last_stages(acted)
-    managers = identify_manager(recordings, zones, shared)
+    shared = dict(SHARED) | identify_last_stages(controlled)
+    managers = identify_manager(datasets, zones, shared)
     return [zone | manager for zone, manager in zip(zones, managers, strict=True)], shared
 
 
 def main() -> None:
-    """Record, identify and print, as JSON."""
-    recordings = [record(city, controller, days * task.STEPS_PER_DAY) for city, controller, days in PROGRAMME]
-    zones, shared = identify(recordings)
+    """Collect data, identify the constants and print them as JSON."""
+    datasets = [collect(city, controller, days * task.STEPS_PER_DAY) for city, controller, days in PROGRAMME]
+    zones, shared = identify(datasets)
     print(json.dumps({"zone": zones, "shared": shared}, indent=4))
 
 

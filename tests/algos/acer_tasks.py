@@ -10,24 +10,14 @@ from gymnasium import spaces
 from stable_baselines3.common.env_util import make_vec_env
 
 from rlexp.algos.acer.acer import ACER
+from tests.algos.conftest import Corridor
 
 SMALL: dict[str, Any] = {"n_steps": 10, "batch_size": 4, "learning_starts": 40, "seed": 0, "device": "cpu"}
 SMALL_NETS = {"net_arch": [16]}
 
 
-class Chain(gymnasium.Env[Any, Any]):
+class Chain(Corridor):
     """Walk right (1) to the end for +3; 'stay' (0) and 'stay, too' (2) only cost; 9 steps are a time limit."""
-
-    observation_space = spaces.Box(0, 1, (6,), np.float32)
-    action_space = spaces.Discrete(3)
-
-    def _observe(self) -> np.ndarray:
-        return np.eye(6, dtype=np.float32)[self.place]
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.place = self.steps = 0
-        return self._observe(), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self.steps += 1
