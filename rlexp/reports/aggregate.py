@@ -49,7 +49,11 @@ class AggregateScore:
 
 
 def measure(wanted: Aggregate, loaded: LoadedRuns) -> tuple[AggregateScore, ...]:
-    """Compute where every setting stands, in the order of the settings."""
+    """Compute where every setting stands, in the order of the settings.
+
+    :param wanted: settings, baseline and environments to compare
+    :param loaded: runs of the sweep
+    """
     return tuple(_score(wanted, setting, loaded) for setting in wanted.settings)
 
 
@@ -141,7 +145,11 @@ _HEADER = ("", "tasks", "IQM of the relative score", "95 %", "tasks won", "95 %"
 
 
 def rows(wanted: Aggregate, scores: Sequence[AggregateScore]) -> list[list[str]]:
-    """Return the cells of a table, one row per setting."""
+    """Return the cells of a table, one row per setting.
+
+    :param wanted: settings, baseline and environments to compare
+    :param scores: of :func:`measure`
+    """
     found = []
     for one in scores:
         itself = one.setting == wanted.baseline
@@ -166,7 +174,10 @@ def header() -> list[str]:
 
 
 def note(wanted: Aggregate) -> str:
-    """Say what the numbers of :func:`rows` are."""
+    """Say what the numbers of :func:`rows` are.
+
+    :param wanted: settings, baseline and environments to compare
+    """
     final = "the last evaluation" if wanted.last == 1 else f"the mean of the last {wanted.last} evaluations"
     return (
         f"Relative score: {final} divided by the mean of it that {wanted.baseline} reaches on the same task; "
@@ -178,7 +189,10 @@ def note(wanted: Aggregate) -> str:
 
 
 def frame(scores: Sequence[AggregateScore]) -> pd.DataFrame:
-    """Return one row per setting."""
+    """Return one row per setting.
+
+    :param scores: of :func:`measure`
+    """
     numbers = ("iqm", "won", "share")
     return pd.DataFrame(
         [

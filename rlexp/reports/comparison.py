@@ -46,7 +46,10 @@ class Setting:
     unfinished: int
 
     def sample(self, metric: str) -> list[float]:
-        """Return one value per seed, in the order of the seeds."""
+        """Return one value per seed, in the order of the seeds.
+
+        :param metric: key of an evaluation row
+        """
         rows = [self.final[seed] for seed in sorted(self.final)]
         return [float(row[metric]) for row in rows if row.get(metric) is not None]
 
@@ -82,6 +85,7 @@ class Comparison:
 def run_folders(top: Path) -> list[Path]:
     """Find run folders: those that a multirun wrote down, else every one below a folder.
 
+    :param top: folder of a multirun, or any other
     :raises UsageError: when there are none
     """
     if not top.is_dir():
@@ -109,6 +113,7 @@ def _live(folder: Path) -> bool:
 def compare(folders: Sequence[Path]) -> Comparison:
     """Group runs by config without the seed, and order the groups by their last evaluation.
 
+    :param folders: run folders
     :raises UsageError: when none of the runs is finished
     """
     runs: list[tuple[str, int, Mapping[str, Any] | None]] = []
@@ -191,6 +196,9 @@ def _varying(configs: pd.DataFrame) -> list[str]:
 def publish(found: Comparison, folder: Path, console: Console) -> list[Path]:
     """Print the comparison and write it as Markdown, CSV and images.
 
+    :param found: settings, best first
+    :param folder: where the files go
+    :param console: where to print
     :return: what was written
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -249,7 +257,10 @@ def _show(found: Comparison, console: Console) -> None:
 
 
 def frame(found: Comparison) -> pd.DataFrame:
-    """Return one row per setting, in the metric's own unit."""
+    """Return one row per setting, in the metric's own unit.
+
+    :param found: settings, best first
+    """
     rows = []
     for setting in found.settings:
         sample = setting.sample(found.metric)
@@ -270,6 +281,8 @@ def draw(found: Comparison, stem: Path) -> list[Path]:
 
     Where nothing numeric varies, or the lines would be too many, every setting becomes a line of its own.
 
+    :param found: settings, best first
+    :param stem: path without ending
     :return: what was written
     """
     settings = [setting for setting in found.settings if setting.final]

@@ -163,7 +163,10 @@ class Sweep:
     notes: tuple[str, ...] = ()
 
     def row(self, label: str) -> Row:
-        """:raises UsageError: when no row has this label"""
+        """:raises UsageError: when no row has this label
+
+        :param label: label of a row
+        """
         for row in self.rows:
             if row.label == label:
                 return row
@@ -193,7 +196,10 @@ class Expected:
 
 
 def slug(label: str) -> str:
-    """Turn a row label into a file name."""
+    """Turn a row label into a file name.
+
+    :param label: label of a row
+    """
     kept = "".join(
         character if character.isalnum() or character in ".=-" else "_" for character in label.lower()
     )
@@ -201,6 +207,9 @@ def slug(label: str) -> str:
 
 
 def last_line(text: Any) -> str:
-    """Return the last line that says something."""
+    """Return the last line that says something.
+
+    :param text: of any length
+    """
     lines = [line.strip() for line in str(text or "").splitlines() if line.strip()]
     return lines[-1] if lines else ""

@@ -52,6 +52,7 @@ def publish_restaurant(
 
     :param measured: what ``rlexp.studies.restaurant_fidelity.measure`` returns
     :param folder: where the files go
+    :param console: where to print
     :return: what was written, and whether everything lies within its tolerance
     """
     lines: Sequence[Mapping[str, Any]] = measured["lines"]
@@ -88,6 +89,7 @@ def publish_datacenter(
 
     :param measured: what ``rlexp.studies.datacenter_fidelity.measure`` returns
     :param folder: where the files go
+    :param console: where to print
     :return: what was written, and whether everything lies inside
     """
     lines: Sequence[Mapping[str, Any]] = measured["lines"]

@@ -28,6 +28,8 @@ _MOST_INSIDE = 5  # rows whose names still fit into a panel beside its lines
 def draw_curves(sweep: Sweep, loaded: LoadedRuns, stem: Path) -> list[Path]:
     """Draw every panel of a sweep's figure.
 
+    :param sweep: the sweep file
+    :param loaded: runs of the sweep
     :param stem: path without ending
     :return: what was written
     """
@@ -51,7 +53,10 @@ def draw_curves(sweep: Sweep, loaded: LoadedRuns, stem: Path) -> list[Path]:
 
 
 def caption(sweep: Sweep) -> str:
-    """Say what the lines, bands and markers of a figure are."""
+    """Say what the lines, bands and markers of a figure are.
+
+    :param sweep: the sweep file
+    """
     return BANDS + (REFERENCES if any(panel.references for panel in sweep.panels) else "")
 
 
@@ -129,7 +134,11 @@ def _order(sweep: Sweep) -> dict[str, int]:
 
 
 def frame(sweep: Sweep, loaded: LoadedRuns) -> pd.DataFrame:
-    """Return the mean curves: one row per panel, row and point, in the panel's unit."""
+    """Return the mean curves: one row per panel, row and point, in the panel's unit.
+
+    :param sweep: the sweep file
+    :param loaded: runs of the sweep
+    """
     rows = []
     for panel in sweep.panels:
         for label in _labels(sweep, panel):
@@ -146,6 +155,9 @@ def frame(sweep: Sweep, loaded: LoadedRuns) -> pd.DataFrame:
 def draw_intervals(title: str, metrics: Sequence[Sequence[Metric]], stem: Path) -> list[Path]:
     """Draw a table: one small panel per column, one line per row, with the paper's value beside ours.
 
+    :param title: of the figure
+    :param metrics: one line per row of the table
+    :param stem: path without ending
     :return: what was written
     """
     columns = len(metrics[0])

@@ -28,7 +28,11 @@ class Curve:
 
 
 def curve(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Curve:
-    """Choose what to draw of a run's evaluations."""
+    """Choose what to draw of a run's evaluations.
+
+    :param record: the run's record
+    :param rows: its evaluations
+    """
     if any(row.get("success_rate") is not None for row in rows):
         chosen = [row for row in rows if row.get("success_rate") is not None]
         unit = "dialogues" if str(record.get("env")) == "restaurant" else "episodes"
@@ -87,7 +91,12 @@ def _lines(found: Curve, console: Console) -> list[str]:
 
 
 def draw(record: Mapping[str, Any], found: Curve, folder: Path) -> list[Path]:
-    """Write ``learning_curve.svg`` and ``learning_curve.png`` into the run folder."""
+    """Write ``learning_curve.svg`` and ``learning_curve.png`` into the run folder.
+
+    :param record: the run's record
+    :param found: the curve to draw
+    :param folder: run folder
+    """
     with style.figure_style():
         figure, axes = style.new_figure(5.4, 3.4)
         one = axes[0]

@@ -86,7 +86,11 @@ def load_runs(expected: Iterable[Expected], reference: Path | None = None) -> Lo
 def frames(
     records: list[dict[str, Any]], evaluations: list[dict[str, Any]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the two frames of :class:`LoadedRuns`; ``label`` and ``seed`` are columns even where there is no row."""
+    """Return the two frames of :class:`LoadedRuns`; ``label`` and ``seed`` are columns even where there is no row.
+
+    :param records: of the runs, with ``label`` and ``seed``
+    :param evaluations: rows of all runs, with ``label`` and ``seed``
+    """
     keys = pd.DataFrame(columns=["label", "seed"])
     return (
         pd.json_normalize(records) if records else keys,
@@ -95,7 +99,12 @@ def frames(
 
 
 def reference_folder(top: Path, label: str, seed: int) -> Path:
-    """Return where the committed record of a run lies."""
+    """Return where the committed record of a run lies.
+
+    :param top: folder of all committed records
+    :param label: label of a row
+    :param seed: of the run
+    """
     return top / slug(label) / f"seed={seed}"
 
 
@@ -168,7 +177,11 @@ def _shortened(config: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any
 
 
 def flat(node: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested keys as dotted ones."""
+    """Return nested keys as dotted ones.
+
+    :param node: nested containers
+    :param prefix: of every key
+    """
     found: dict[str, Any] = {}
     for key, value in node.items():
         if isinstance(value, Mapping) and value:
@@ -190,6 +203,8 @@ def curves(loaded: LoadedRuns, label: str, metric: str, x: str = "episodes") -> 
     Runs that were evaluated at other points than the first one are interpolated linearly onto its points, as
     far as all of them reach.
 
+    :param loaded: runs of the sweep
+    :param label: label of a row
     :param metric: key of an evaluation row
     :param x: key of an evaluation row to draw over
     :return: ``(n_points,)`` and ``(n_runs, n_points)``; runs without the metric are left out
@@ -207,6 +222,10 @@ def curves(loaded: LoadedRuns, label: str, metric: str, x: str = "episodes") -> 
 def period_curves(loaded: LoadedRuns, label: str, metric: str, x: str, source: str) -> Curves:
     """Return one curve per run over the parts of one episode, e.g. the months of a year.
 
+    :param loaded: runs of the sweep
+    :param label: label of a row
+    :param metric: key of a period
+    :param x: key of a period to draw over
     :param source: ``first_episode``: of training; ``evaluation``: of the last one
     :return: ``(n_parts,)`` and ``(n_runs, n_parts)``; runs without that episode are left out
     """

@@ -119,7 +119,11 @@ class Table:
 
 
 def build(sweep: Sweep, loaded: LoadedRuns) -> Table:
-    """Compute every number of a sweep's table."""
+    """Compute every number of a sweep's table.
+
+    :param sweep: the sweep file
+    :param loaded: runs of the sweep
+    """
     metrics = tuple(
         tuple(_metric(sweep, row, column, loaded) for column in sweep.columns) for row in sweep.rows
     )
@@ -134,7 +138,12 @@ def build(sweep: Sweep, loaded: LoadedRuns) -> Table:
 
 
 def per_seed(loaded: LoadedRuns, label: str, column: Column) -> pd.Series:
-    """Return one value per seed in the column's unit, indexed by seed; runs without the metric are left out."""
+    """Return one value per seed in the column's unit, indexed by seed; runs without the metric are left out.
+
+    :param loaded: runs of the sweep
+    :param label: label of a row
+    :param column: which metric, and its unit
+    """
     frame = loaded.records if column.source == "record" else loaded.evaluations
     rows = frame[frame["label"] == label].reindex(columns=["seed", "episodes", column.metric])
     rows = (

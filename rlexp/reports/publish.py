@@ -34,8 +34,10 @@ def publish(
 ) -> Published:
     """Write and show a sweep's table and figure.
 
+    :param sweep: the sweep file
     :param expected: the runs that must exist
     :param folder: where the files go
+    :param console: where to print
     :param reference: folder of committed records to read instead of run folders
     """
     expected = list(expected)
@@ -122,7 +124,12 @@ def _figure(
 
 
 def describe(sweep: Sweep, expected: Iterable[Expected], loaded: LoadedRuns) -> tuple[str, ...]:
-    """Say in sentences how the runs were trained and measured, from their configs."""
+    """Say in sentences how the runs were trained and measured, from their configs.
+
+    :param sweep: the sweep file
+    :param expected: the runs that must exist
+    :param loaded: runs of the sweep
+    """
     lines = [f"Seeds {text.line_of_seeds(sweep.seeds)}: {len(sweep.seeds)} per row."]
     protocols = {_protocol(one.reported) for one in expected}
     lines += sorted(protocols)
@@ -149,6 +156,7 @@ def _protocol(config: Mapping[str, Any]) -> str:
 def save_reference(expected: Iterable[Expected], folder: Path) -> tuple[int, int]:
     """Keep the small records behind a report: config, record and evaluations of every run, no weights.
 
+    :param expected: the runs that must exist
     :param folder: ``outputs/reference/<name>``; records of runs that are there already are replaced
     :return: runs saved, runs missing
     """

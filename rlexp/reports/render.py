@@ -25,7 +25,11 @@ _COLUMNS = (
 
 
 def select(table: Table, columns: Sequence[Column]) -> list[list[Metric]]:
-    """Return the metrics of some columns."""
+    """Return the metrics of some columns.
+
+    :param table: numbers of a sweep
+    :param columns: columns to return
+    """
     names = {column.name for column in columns}
     return [[metric for metric in line if metric.column.name in names] for line in table.metrics]
 
@@ -40,6 +44,7 @@ def markdown(
 ) -> str:
     """Write a table with everything that a reader needs to judge it.
 
+    :param table: numbers of a sweep
     :param columns: those to show
     :param protocol: sentences on seeds and evaluation
     :param missing: runs that could not enter
@@ -62,7 +67,11 @@ def markdown(
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write a Markdown table; every column but the first is right-aligned."""
+    """Write a Markdown table; every column but the first is right-aligned.
+
+    :param header: one text per column
+    :param rows: one text per column and row
+    """
     lines = [
         "| " + " | ".join(header) + " |",
         "| " + " | ".join(["---", *["---:"] * (len(header) - 1)]) + " |",
@@ -71,12 +80,18 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def list_missing(missing: Sequence[MissingRun]) -> list[str]:
-    """List the runs that could not enter, one line each."""
+    """List the runs that could not enter, one line each.
+
+    :param missing: runs that could not enter
+    """
     return [f"- {one.label}, seed {one.seed}: {one.reason}" for one in missing]
 
 
 def least_found(line: Sequence[Metric]) -> str:
-    """Write n found of n expected for a row: that of its poorest metric."""
+    """Write n found of n expected for a row: that of its poorest metric.
+
+    :param line: metrics of one row
+    """
     poorest = min(line, key=lambda metric: metric.n)
     return text.found(poorest)
 
@@ -123,7 +138,11 @@ def _details(metrics: Lines) -> list[str]:
 
 
 def contrasts(table: Table, columns: Sequence[Column]) -> list[str]:
-    """Write the differences between rows in some columns, and the sensitivities."""
+    """Write the differences between rows in some columns, and the sensitivities.
+
+    :param table: numbers of a sweep
+    :param columns: columns to show
+    """
     names = {column.name for column in columns}
     lines: list[str] = []
     rows = [
@@ -148,12 +167,19 @@ def contrasts(table: Table, columns: Sequence[Column]) -> list[str]:
 
 
 def across_tasks(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore]) -> list[str]:
-    """Write where every setting stands beside the baseline over all tasks."""
+    """Write where every setting stands beside the baseline over all tasks.
+
+    :param wanted: settings, baseline and environments to compare
+    :param scores: of the settings
+    """
     return [*grid(aggregate.header(), aggregate.rows(wanted, scores)), "", aggregate.note(wanted)]
 
 
 def sample_efficiency(table: Table) -> list[str]:
-    """Write how soon the mean curves of some rows reach the last score of others."""
+    """Write how soon the mean curves of some rows reach the last score of others.
+
+    :param table: numbers of a sweep
+    """
     rows = [
         [
             f"{one.pair.of} / {one.pair.reaches}",
@@ -185,7 +211,10 @@ def sample_efficiency(table: Table) -> list[str]:
 
 
 def sensitivity(table: Table) -> list[str]:
-    """Write how far apart the curves of the named pairs lie."""
+    """Write how far apart the curves of the named pairs lie.
+
+    :param table: numbers of a sweep
+    """
     first = table.sensitivity[0].pair.label
     rows = [
         [
@@ -223,7 +252,11 @@ def _one_seed(metric: Metric, value: float) -> str:
 
 
 def latex(table: Table, columns: tuple[Column, ...]) -> str:
-    """Write the table as a paper prints it (needs the package booktabs)."""
+    """Write the table as a paper prints it (needs the package booktabs).
+
+    :param table: numbers of a sweep
+    :param columns: columns to show
+    """
     metrics = select(table, columns)
     lines = [
         "% needs \\usepackage{booktabs}",
@@ -262,7 +295,11 @@ def _escape(text: str) -> str:
 
 
 def frame(table: Table, columns: Sequence[Column]) -> pd.DataFrame:
-    """Return one row per metric, in the column's unit."""
+    """Return one row per metric, in the column's unit.
+
+    :param table: numbers of a sweep
+    :param columns: columns to show
+    """
     rows = []
     for metric in itertools.chain.from_iterable(select(table, columns)):
         paper = metric.paper or (None, None)

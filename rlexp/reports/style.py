@@ -37,17 +37,26 @@ def figure_style() -> Iterator[None]:
 
 
 def colour(index: int) -> str:
-    """Return the colour of the n-th row."""
+    """Return the colour of the n-th row.
+
+    :param index: of the row, from 0 on
+    """
     return PALETTE[index % len(PALETTE)]
 
 
 def dashes(index: int) -> str:
-    """Return the line style of the n-th row; it changes once the colours are used up."""
+    """Return the line style of the n-th row; it changes once the colours are used up.
+
+    :param index: of the row, from 0 on
+    """
     return DASHES[(index // len(PALETTE)) % len(DASHES)]
 
 
 def marker(index: int) -> str:
-    """Return the marker of the n-th row."""
+    """Return the marker of the n-th row.
+
+    :param index: of the row, from 0 on
+    """
     return MARKERS[index % len(MARKERS)]
 
 
@@ -56,6 +65,8 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> 
 
     :param width: inches
     :param height: inches
+    :param columns: panels side by side
+    :param rows: panels above one another
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -71,7 +82,13 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> 
 
 
 def episodes_axis(axes: Axes, low: float, high: float, label: str) -> None:
-    """Make the x axis logarithmic, as the papers draw it, with plain numbers at round places."""
+    """Make the x axis logarithmic, as the papers draw it, with plain numbers at round places.
+
+    :param axes: whose x axis is set
+    :param low: first number of episodes
+    :param high: largest value
+    :param label: of the axis
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
     axes.set_xscale("log")
@@ -85,7 +102,12 @@ def episodes_axis(axes: Axes, low: float, high: float, label: str) -> None:
 
 
 def plain_axis(axes: Axes, high: float, label: str) -> None:
-    """Make the x axis linear, from 0 on, with separators between thousands."""
+    """Make the x axis linear, from 0 on, with separators between thousands.
+
+    :param axes: whose x axis is set
+    :param high: largest value
+    :param label: of the axis
+    """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_xlim(0, high)
@@ -95,7 +117,12 @@ def plain_axis(axes: Axes, high: float, label: str) -> None:
 
 
 def frame(figure: Figure, title: str, caption: str) -> None:
-    """Write a title above and a caption below the axes, in as many lines as the figure's width needs."""
+    """Write a title above and a caption below the axes, in as many lines as the figure's width needs.
+
+    :param figure: with its axes in place
+    :param title: above the axes
+    :param caption: below the axes
+    """
     width = float(figure.get_size_inches()[0])
     figure.suptitle(textwrap.fill(title, int(12.5 * width)), fontsize=10)
     figure.supxlabel(textwrap.fill(caption, int(18 * width)), fontsize=7, color="#555555")
@@ -104,6 +131,8 @@ def frame(figure: Figure, title: str, caption: str) -> None:
 def save(figure: Figure, stem: Path) -> list[Path]:
     """Write ``<stem>.svg`` and ``<stem>.png`` without dates or program versions in them.
 
+    :param figure: with its axes in place
+    :param stem: path without ending
     :return: what was written
     """
     # The layout is found once; both files then share it.

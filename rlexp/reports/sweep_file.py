@@ -58,7 +58,10 @@ _RESERVED = ("seed", "output_dir", "force")
 
 
 def available(folder: Path | None = None) -> dict[str, str]:
-    """Return the title of every sweep by name."""
+    """Return the title of every sweep by name.
+
+    :param folder: of sweep files; None: those that are shipped
+    """
     found = {}
     for path in sorted((folder or sweeps_dir()).glob("*.yaml")):
         found[path.stem] = str(_content(path).get("title") or "")
@@ -102,6 +105,7 @@ def load(name: str, folder: Path | None = None) -> Sweep:
 def parse_seeds(text: Any) -> tuple[int, ...]:
     """Read ``100-109``, ``0,3,5``, ``0-4,10`` or a list of whole numbers.
 
+    :param text: as written in a sweep file
     :raises UsageError: when it is none of these
     """
     parts = text if isinstance(text, list) else str(text).split(",")

@@ -29,6 +29,8 @@ def plot(
 
     :param x: increasing
     :param y: as many values
+    :param title: above the plot
+    :param x_label: below the plot
     :param width: characters of the whole plot
     :param height: lines of the whole plot, title and axis included
     :param limits: of the y axis; None: as the values need

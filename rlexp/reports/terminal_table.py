@@ -19,7 +19,12 @@ _COLOURS = {BETTER: "green", INSIDE: "cyan", WORSE: "yellow"}
 
 
 def show(table: Table, missing: Sequence[MissingRun], console: Console) -> None:
-    """Print the table as the paper lays it out, the intervals and verdicts below each value."""
+    """Print the table as the paper lays it out, the intervals and verdicts below each value.
+
+    :param table: numbers of a sweep
+    :param missing: runs that could not enter
+    :param console: where to print
+    """
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -61,7 +66,11 @@ def _entry(metric: Metric) -> Text:
 
 
 def show_contrasts(table: Table, console: Console) -> None:
-    """Print differences between rows and sensitivities, if the sweep asks for any."""
+    """Print differences between rows and sensitivities, if the sweep asks for any.
+
+    :param table: numbers of a sweep
+    :param console: where to print
+    """
     for one in table.differences:
         digits = one.column.digits
         value = text.number(one.value, digits, sign=True)
@@ -91,7 +100,12 @@ def show_contrasts(table: Table, console: Console) -> None:
 
 
 def show_aggregate(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore], console: Console) -> None:
-    """Print where every setting stands beside the baseline over all tasks."""
+    """Print where every setting stands beside the baseline over all tasks.
+
+    :param wanted: settings, baseline and environments to compare
+    :param scores: of the settings
+    :param console: where to print
+    """
     from rich.table import Table as Grid
 
     grid = Grid(title=f"across {', '.join(wanted.tasks)}", title_justify="left")
@@ -103,7 +117,11 @@ def show_aggregate(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore]
 
 
 def show_missing(missing: Sequence[MissingRun], console: Console) -> None:
-    """Print what could not enter: at most eight lines, the rest counted."""
+    """Print what could not enter: at most eight lines, the rest counted.
+
+    :param missing: runs that could not enter
+    :param console: where to print
+    """
     for one in missing[:8]:
         console.print(f"missing: {one.label}, seed {one.seed}: {one.reason}", markup=False, highlight=False)
     if len(missing) > 8:

@@ -16,6 +16,7 @@ MISSING = "–"
 def csv(frame: pd.DataFrame, digits: int = 10) -> str:
     """Write a data frame as CSV; what is not known stays empty.
 
+    :param frame: to write
     :param digits: significant digits of floating-point numbers
     """
     return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")
@@ -24,6 +25,8 @@ def csv(frame: pd.DataFrame, digits: int = 10) -> str:
 def number(value: float, digits: int, limit: float = math.nan, sign: bool = False) -> str:
     """Write a number.
 
+    :param value: to write
+    :param digits: after the decimal point
     :param limit: for inf: what lies beyond it was not measured
     :param sign: write a plus, too
     """
@@ -38,7 +41,13 @@ def number(value: float, digits: int, limit: float = math.nan, sign: bool = Fals
 
 
 def mean_and_std(mean: float, std: float | None, digits: int, limit: float = math.nan) -> str:
-    """Write ``mean ± standard deviation``, without the second where it is unknown."""
+    """Write ``mean ± standard deviation``, without the second where it is unknown.
+
+    :param mean: over seeds
+    :param std: over seeds; None: unknown
+    :param digits: after the decimal point
+    :param limit: for inf: what lies beyond it was not measured
+    """
     first = number(mean, digits, limit)
     if std is None or math.isnan(std) or first == MISSING:
         return first
@@ -46,28 +55,43 @@ def mean_and_std(mean: float, std: float | None, digits: int, limit: float = mat
 
 
 def interval(found: Interval, digits: int, limit: float = math.nan, sign: bool = False) -> str:
-    """Write ``[low, high]``."""
+    """Write ``[low, high]``.
+
+    :param found: low and high end
+    :param digits: after the decimal point
+    :param limit: for inf: what lies beyond it was not measured
+    :param sign: write a plus, too
+    """
     if not found.known or (math.isinf(found.low) and found.low == found.high):
         return MISSING
     return f"[{number(found.low, digits, limit, sign)}, {number(found.high, digits, limit, sign)}]"
 
 
 def heading(column: Column) -> str:
-    """Return a column's heading with its unit."""
+    """Return a column's heading with its unit.
+
+    :param column: of a table
+    """
     return (
         f"{column.label} ({column.unit})" if column.unit and column.unit not in column.label else column.label
     )
 
 
 def ours(metric: Metric) -> str:
-    """Write a metric as papers do: mean ± standard deviation over seeds."""
+    """Write a metric as papers do: mean ± standard deviation over seeds.
+
+    :param metric: to write
+    """
     # The spread of the seeds' own crossings belongs to another statistic than the mean curve's crossing.
     std = None if metric.column.threshold is not None else metric.std
     return mean_and_std(metric.mean, std, metric.column.digits, metric.limit)
 
 
 def published(metric: Metric) -> str:
-    """Write the paper's value, empty where it prints none."""
+    """Write the paper's value, empty where it prints none.
+
+    :param metric: to write
+    """
     if metric.paper is None:
         return ""
     mean, std = metric.paper
@@ -75,19 +99,30 @@ def published(metric: Metric) -> str:
 
 
 def found(metric: Metric) -> str:
-    """Write ``n=7/10``."""
+    """Write ``n=7/10``.
+
+    :param metric: to write
+    """
     return f"{metric.n}/{metric.expected}"
 
 
 def line_of_seeds(seeds: tuple[int, ...]) -> str:
-    """Write seeds briefly: ``100-109``."""
+    """Write seeds briefly: ``100-109``.
+
+    :param seeds: in ascending order
+    """
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]}-{seeds[-1]}"
     return ", ".join(str(seed) for seed in seeds)
 
 
 def definitions(table: Table, protocol: tuple[str, ...], columns: tuple[Column, ...]) -> list[str]:
-    """Return what stands under a table: how its numbers were made."""
+    """Return what stands under a table: how its numbers were made.
+
+    :param table: numbers of a sweep
+    :param protocol: sentences on seeds and evaluation
+    :param columns: columns that are shown
+    """
     percent = f"{CONFIDENCE * 100:.0f} %"
     lines = [
         *protocol,

@@ -49,6 +49,9 @@ def transitions(n: int, rng: np.random.Generator) -> Memory:
     """Return the memory: ``2 * state + right`` of each transition, ``(2^(n+1) - 2,)``, shuffled.
 
     Of the ``2^n`` sequences half of those that reach a state take its right action, the other half fall.
+
+    :param n: number of states
+    :param rng: decides the order
     """
     copies = np.repeat(2 ** np.arange(n)[::-1], 2)
     memory = np.repeat(np.arange(2 * n), copies)
@@ -56,7 +59,10 @@ def transitions(n: int, rng: np.random.Generator) -> Memory:
 
 
 def true_values(n: int) -> Floats:
-    """Return the true action values, ``(2 n,)``, at the discount factor ``1 - 1/n`` of the paper."""
+    """Return the true action values, ``(2 n,)``, at the discount factor ``1 - 1/n`` of the paper.
+
+    :param n: number of states
+    """
     values = np.zeros(2 * n)
     values[1::2] = (1 - 1 / n) ** np.arange(n - 1, -1, -1)
     return values
