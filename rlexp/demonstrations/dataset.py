@@ -25,7 +25,7 @@ DAMAGE = (
     LookupError,
     TypeError,
     AttributeError,
-    AssertionError,
+    AssertionError,  # of gymnasium 1.0, about a space that cannot be
     EOFError,
     RuntimeError,
     OverflowError,

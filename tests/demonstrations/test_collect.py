@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 
-from rlexp.demonstrations.collect import by_controller, by_model, episode_seeds, record
+from rlexp.demonstrations.collect import by_controller, by_model, env_spec, episode_seeds, record
 from rlexp.envs.cards.env import RepeatPreviousEnv
 from rlexp.envs.minigrid.env import make
 from rlexp.errors import UsageError
@@ -24,6 +27,24 @@ class _Remembers:
         hands[:, -1] = cards
         hands[episode_start] = cards[episode_start, None]
         return hands[:, 0], hands
+
+
+class _Halved(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """A wrapper that gymnasium does not know and that changes what is observed."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+
+    def observation(self, observation: Any) -> Any:
+        return observation[:2]
+
+
+def test_an_environment_is_described_only_where_gymnasium_builds_the_same() -> None:
+    env = gymnasium.make("CartPole-v1")
+    assert json.loads(str(env_spec(env)))["id"] == "CartPole-v1"
+    assert env_spec(_Halved(env)) is None
+    assert env_spec(RepeatPreviousEnv()) is None  # it was not made by an id
 
 
 def _silent(episodes: int, steps: int) -> None:

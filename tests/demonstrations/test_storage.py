@@ -245,6 +245,9 @@ def test_what_is_no_whole_episode_is_not_written(tmp_path: Path) -> None:
     for episode in bad:
         with pytest.raises(ValueError, match="episode 0"):
             demos.write(tmp_path / "bad.npz", Demonstrations((episode,), _SPACES[-1], spaces.Discrete(7), {}))
+    endless = Episode(np.full((4, 4), np.inf, np.float32), good.actions, good.rewards, True, False)
+    with pytest.raises(ValueError, match="episode 0: observations that are not finite"):
+        demos.write(tmp_path / "bad.npz", Demonstrations((endless,), _SPACES[1], spaces.Discrete(7), {}))
     with pytest.raises(ValueError, match="no episodes"):
         demos.write(tmp_path / "bad.npz", Demonstrations((), _SPACES[-1], spaces.Discrete(7), {}))
     assert list(tmp_path.iterdir()) == []
