@@ -65,6 +65,8 @@ class EnvSpec:
     :param observations: kind of observation space; None when only the built environment can tell
     :param controllers: reference controllers that the environment provides
     :param metrics: keys of the last ``info`` of an episode to be averaged in logs and evaluations
+    :param figures: what the end of a run says before the return: keys of an evaluation and how each is formatted,
+        ``("power_kw_mean", "{:.1f} kW")``
     :param episode: what an episode is called in messages ("dialogue", "episode", ...)
     :param tracker: ``"module:class"`` of what records more from the infos than the ``metrics``; see
         :class:`rlexp.runs.callbacks.track.Tracker`. None: nothing does
@@ -81,6 +83,7 @@ class EnvSpec:
     observations: str | None = None
     controllers: tuple[str, ...] = ()
     metrics: tuple[str, ...] = field(default=())
+    figures: tuple[tuple[str, str], ...] = (("success_rate", "success rate {:.1%}"),)
     episode: str = "episode"
     tracker: str | None = None
     encoder: str | None = None

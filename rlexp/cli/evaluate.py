@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     writer = run_folder.JsonlWriter(folder / EVALUATED)
     writer.append({"overrides": args.overrides, "at": run_folder.now(), **row})
     writer.close()
-    print(summary(row))
+    print(summary(row, cfg.env.name))
     for key, value in row.items():
         print(f"  {key:20} {value:.4g}" if isinstance(value, float) else f"  {key:20} {value}")
     return 0

@@ -19,7 +19,7 @@ from rlexp.config.hydra_app import HydraApp
 from rlexp.errors import RunFailed, UsageError, did_you_mean
 from rlexp.runs import folder as run_folder
 from rlexp.runs import preflight
-from rlexp.runs.messages import short
+from rlexp.runs.messages import quoted, short
 from rlexp.runs.train import train
 from rlexp.sweep import multirun
 from rlexp.system import terminal
@@ -163,7 +163,7 @@ def _show_result(folder: Path) -> None:
     learning_curve.show(folder, console)
     console.print(f"run folder    {short(folder)}")
     console.print(
-        f"look closer   rlexp evaluate {short(folder)}\n              rlexp report run {short(folder)}"
+        f"look closer   rlexp evaluate {quoted(folder)}\n              rlexp report run {quoted(folder)}"
     )
 
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlexp.config.intervals import PER_RUN
+from rlexp.errors import UsageError
 from rlexp.reports import style, terminal_plot
-from rlexp.runs.folder import read_evaluations, read_record
+from rlexp.runs.folder import CONFIG, read_evaluations, read_record
+from rlexp.runs.stored import read_config
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,13 +72,24 @@ def show(folder: Path, console: Console) -> list[Path]:
         return []
     if len(found.x) < 2:
         # The end of training says the value itself.
-        console.print(
-            "no learning curve: evaluated once; evaluation.every_episodes=100 draws one", highlight=False
-        )
+        console.print(f"no learning curve: evaluated once{_hint(folder, record)}", highlight=False)
         return []
     for line in _lines(found, console):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return draw(record, found, folder)
+
+
+def _hint(folder: Path, record: Mapping[str, Any]) -> str:
+    """Return which setting would have drawn one, in the unit of the run's budget; nothing where none would."""
+    try:
+        config = read_config(folder / CONFIG)
+    except UsageError:
+        return ""
+    key, unit = (
+        ("every_episodes", "episodes") if config.get("total_episodes") else ("every_timesteps", "timesteps")
+    )
+    trained = int(record.get(unit) or 0)
+    return f"; evaluation.{key}={max(1, trained // PER_RUN)} draws one" if trained > 1 else ""
 
 
 def _lines(found: Curve, console: Console) -> list[str]:

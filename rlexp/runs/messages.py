@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from rlexp import registry
 from rlexp.config.intervals import KEYS, is_default
 from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
@@ -18,14 +19,32 @@ Changes = dict[str, tuple[Any, Any]]
 """Keys of ``evaluation``, each with its old and its new value."""
 
 
-def summary(row: dict[str, Any]) -> str:
-    """Return the final numbers as one line."""
+def summary(row: dict[str, Any], env: str) -> str:
+    """Return the final numbers as one line: the environment's own figures first.
+
+    :param env: name of the environment
+    """
     if not row:
         return "no evaluation was asked for"
-    if row.get("success_rate") is None:
-        return f"return {row['return_mean']:.2f} ± {row['return_std']:.2f} over {row['n']} episodes"
-    turns = f", {row['system_turns_mean']:.1f} turns" if row.get("system_turns_mean") is not None else ""
-    return f"success rate {row['success_rate']:.1%}{turns}, return {row['return_mean']:.2f} over {row['n']} episodes"
+    spec = registry.env(env)
+    figures = [text.format(row[key]) for key, text in spec.figures if row.get(key) is not None]
+    n = int(row["n"])
+    spread = "" if figures or n == 1 else f" ± {row['return_std']:.2f}"
+    episodes = f"{n} {spec.episode}{'' if n == 1 else 's'}"
+    return ", ".join([*figures, f"return {row['return_mean']:.2f}{spread} over {episodes}"])
+
+
+def effort(record: dict[str, Any], env: str) -> str | None:
+    """Return how much was trained and how fast, None for what does not train.
+
+    :param env: name of the environment
+    """
+    seconds = record.get("train_s")
+    if not seconds or not record.get("timesteps"):
+        return None
+    steps = int(record["timesteps"])
+    episodes = f"{record.get('episodes', 0):,} {registry.env(env).episode}s"
+    return f"{steps:,} steps, {episodes} in {seconds:,.1f} s, {steps / seconds:,.0f} steps/s"
 
 
 def finished_line(folder: Path, cfg: DictConfig) -> str | None:
@@ -38,7 +57,7 @@ def finished_line(folder: Path, cfg: DictConfig) -> str | None:
     entry = run_folder.read_record(folder)
     if entry["status"] != "finished":
         return None
-    lines = [f"already finished: {summary(entry.get('evaluation') or {})}", inert(folder)]
+    lines = [f"already finished: {summary(entry.get('evaluation') or {}, cfg.env.name)}", inert(folder)]
     changes = {
         key: change
         for key, change in evaluation_changes(folder, cfg).items()

@@ -15,7 +15,7 @@ from rlexp.config import paths
 from rlexp.errors import RunFailed, UsageError, describe, first_line
 from rlexp.runs import extend
 from rlexp.runs import folder as run_folder
-from rlexp.runs.messages import finished_line, quoted, short, summary
+from rlexp.runs.messages import effort, finished_line, quoted, short, summary
 from rlexp.system import stopping, terminal
 
 
@@ -103,4 +103,6 @@ def _run(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, is
             print(f"{short(folder / run_folder.RECORD)} holds the traceback", file=sys.stderr)
         raise RunFailed(f"{short(folder)}: {error}") from error
     run_folder.drop_previous(folder)
-    console.print(f"finished: {summary(final)}")
+    console.print(f"finished: {summary(final, cfg.env.name)}")
+    if (done := effort(run_folder.read_record(folder), cfg.env.name)) is not None:
+        console.print(f"trained: {done}")

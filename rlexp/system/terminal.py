@@ -6,6 +6,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -81,11 +82,17 @@ def progress(console: Console, what: str, total: int | None, state: State) -> It
         return True
 
     if not console.is_terminal:
+        first, began = state()[0], last
 
         def say() -> None:
             if is_due(_QUIET_SECONDS):
                 done, note = state()
-                console.print(f"{done}/{total} {what} {note}".rstrip(), highlight=False)
+                left = ""
+                if total is not None and done > first:
+                    left = (
+                        f"  eta {timedelta(seconds=round((total - done) * (last - began) / (done - first)))}"
+                    )
+                console.print(f"{done}/{total} {what}  {note}{left}".rstrip(), highlight=False)
 
         yield say
         return

@@ -38,6 +38,7 @@ SPECS = (
         observations="vector",
         controllers=("builtin", "constant", "pi_fan", "schedule_aware"),
         metrics=METRICS,
+        figures=(("power_kw_mean", "{:.1f} kW"), ("comfort_mean", "comfort {:.1%} of the time")),
         episode="year",
         tracker="rlexp.envs.datacenter.months:Months",
         gymnasium_id="rlexp/DataCenter-v0",

@@ -42,6 +42,7 @@ SPECS = (
         observations="vector",
         controllers=("handcrafted",),
         metrics=("turns", "system_turns", "loops"),
+        figures=(("success_rate", "success rate {:.1%}"), ("system_turns_mean", "{:.1f} turns")),
         episode="dialogue",
         gymnasium_id="rlexp/Restaurant-v0",
         config=RestaurantConfig,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+import numpy as np
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -14,7 +16,7 @@ from rlexp.system import terminal
 
 
 class Progress(BaseCallback):
-    """Shows episodes, steps, time left and the last evaluation.
+    """Shows episodes, steps, speed, time left and the last evaluation, or before it the return of training.
 
     :param console: where to
     :param budget: counts episodes
@@ -39,8 +41,11 @@ class Progress(BaseCallback):
         self._episode = episode
         self._open = ExitStack()
         self._changed: Callable[[], None] | None = None
+        self._since = 0.0
+        self._first_step = 0
 
     def _on_training_start(self) -> None:
+        self._since, self._first_step = time.monotonic(), self.num_timesteps
         by_episodes = self._budget.total_episodes is not None
         what = f"{self._episode}s" if by_episodes else "steps"
         total = self._budget.total_episodes if by_episodes else self._total_timesteps
@@ -60,13 +65,19 @@ class Progress(BaseCallback):
         return self._budget.episodes if self._budget.total_episodes is not None else self.num_timesteps
 
     def _note(self) -> str:
-        last = self._evaluate.last if self._evaluate is not None else None
         steps = f"{self.num_timesteps:,} steps" if self._budget.total_episodes is not None else ""
-        if last is None:
-            return steps
-        shown = (
-            f"success {last['success_rate']:.1%}"
-            if "success_rate" in last
-            else f"return {last['return_mean']:.1f}"
-        )
-        return f"{steps} {shown}".strip()
+        seconds = time.monotonic() - self._since
+        speed = f"{(self.num_timesteps - self._first_step) / seconds:,.0f} steps/s" if seconds > 0 else ""
+        return "  ".join(part for part in (steps, speed, self._result()) if part)
+
+    def _result(self) -> str:
+        """Return the last evaluation; before there is one, what the last episodes of training came to."""
+        last = self._evaluate.last if self._evaluate is not None else None
+        if last is not None:
+            rate = last.get("success_rate")
+            return f"return {last['return_mean']:.1f}" if rate is None else f"success {rate:.1%}"
+        if self.model.ep_success_buffer:
+            return f"training success {np.mean(self.model.ep_success_buffer):.1%}"
+        if self.model.ep_info_buffer:
+            return f"training return {np.mean([info['r'] for info in self.model.ep_info_buffer]):.1f}"
+        return ""
