@@ -89,10 +89,10 @@ def progress(console: Console, what: str, total: int | None, state: State) -> It
                 done, note = state()
                 left = ""
                 if total is not None and done > first:
-                    left = (
-                        f"  eta {timedelta(seconds=round((total - done) * (last - began) / (done - first)))}"
-                    )
-                console.print(f"{done}/{total} {what}  {note}{left}".rstrip(), highlight=False)
+                    seconds = round((total - done) * (last - began) / (done - first))
+                    left = f"eta {timedelta(seconds=seconds)}"
+                parts = (f"{done}/{total} {what}", note, left)
+                console.print("  ".join(part for part in parts if part), highlight=False)
 
         yield say
         return

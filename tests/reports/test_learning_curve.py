@@ -62,3 +62,19 @@ def test_plot_by_hand() -> None:
     assert lines[1].startswith("  1 |") and lines[3].startswith("  0 |*") and lines[3].endswith("*")
     flat = terminal_plot.plot([5, 5], [2, 2], "t", "x")
     assert len(flat) == 12
+
+
+@pytest.mark.parametrize(
+    ("budget", "hint"),
+    [
+        ("total_timesteps: 900\ntotal_episodes: null", "evaluation.every_timesteps=45 draws one"),
+        ("total_timesteps: null\ntotal_episodes: 40", "evaluation.every_episodes=2 draws one"),
+    ],
+)
+def test_the_hint_counts_in_the_unit_of_the_budget(tmp_path: Path, budget: str, hint: str) -> None:
+    from rlexp.reports.learning_curve import _hint
+
+    rest = "seed: 0\nalgo: {name: ppo}\nenv: {name: gym}\nhardware: {}\n"
+    (tmp_path / "config.yaml").write_text(f"{budget}\n{rest}")
+    assert hint in _hint(tmp_path, {"timesteps": 900, "episodes": 40})
+    assert _hint(tmp_path / "nowhere", {}) == ""

@@ -84,4 +84,4 @@ def test_progress_is_a_line_now_and_then_elsewhere(monkeypatch: pytest.MonkeyPat
     with terminal.progress(Console(file=stream), "steps", 40, state) as changed:
         for _ in range(4):
             changed()
-    assert stream.getvalue().splitlines() == ["1/40 steps", "2/40 steps"]
+    assert stream.getvalue().splitlines() == ["2/40 steps  eta 0:09:30", "3/40 steps  eta 0:09:15"]
