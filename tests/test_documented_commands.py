@@ -153,6 +153,9 @@ def test_does_what_it_says(
         command = re.sub(rf"\b{name}\b", path, command)
     code = main(prepared(shlex.split(command)[1:], monkeypatch))
     shown = capfd.readouterr()
+    if "rlexp sweep" in shown.err:  # a report in a folder where nothing is trained
+        assert code == 2 and command.startswith("rlexp report")
+        return
     assert code == (1 if "--strict" in command else 0), f"{COMMANDS.get(command)}: {shown.err or shown.out}"
 
 

@@ -52,6 +52,7 @@ def parser() -> Parser:
         action="store_true",
         help="exit with code 1 when a run is missing or a value out of tolerance",
     )
+    parsed.add_argument("--full", action="store_true", help="print intervals and published numbers, too")
     parsed.add_argument("--output", type=Path, metavar="DIR", help="folder for the files")
     parsed.add_argument(
         "--reference", action="store_true", help="read the committed records, not run folders"
@@ -141,13 +142,18 @@ def _sweep_report(args: argparse.Namespace, console: Console, compose: Compose |
 
     expected = expected_runs(sweep, [f"output_dir={args.output_dir}"], compose)
     records = Path(args.output_dir) / "reference" / sweep.runs_of
+    if args.reference and not records.is_dir():
+        raise UsageError(
+            f"report {name}: no committed records in {records}; they come with a checkout of rlexp, not with the "
+            f"package: run it there, say where they are with output_dir=..., or train: rlexp sweep {sweep.runs_of}"
+        )
     if args.save_reference:
         saved, missing = publish.save_reference(expected, records)
         console.print(
             f"{saved} records kept in {records}, {missing} runs missing", markup=False, soft_wrap=True
         )
     folder = args.output or Path(args.output_dir) / "reports" / sweep.name
-    done = publish.publish(sweep, expected, folder, console, records if args.reference else None)
+    done = publish.publish(sweep, expected, folder, console, records if args.reference else None, args.full)
     _print_written(folder, done.files, console)
     if args.strict and not done.complete:
         trained_by = name if sweep.runs_of == sweep.name else sweep.runs_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlexp.errors import UsageError
 from rlexp.reports import aggregate, figure, metrics, render, terminal_table, text
 from rlexp.reports.definition import Expected, Sweep
 from rlexp.reports.load import LoadedRuns, load_runs, reference_folder
@@ -31,6 +32,7 @@ def publish(
     folder: Path,
     console: Console,
     reference: Path | None = None,
+    full: bool = False,
 ) -> Published:
     """Write and show a sweep's table and figure.
 
@@ -39,9 +41,18 @@ def publish(
     :param folder: where the files go
     :param console: where to print
     :param reference: folder of committed records to read instead of run folders
+    :param full: print intervals and published numbers, too
+    :raises UsageError: when there is nothing to show; nothing is written then
     """
     expected = list(expected)
     loaded = load_runs(expected, reference)
+    if len(loaded.records) == 0:
+        where = expected[0].folder.parents[4] if reference is None else reference
+        first = loaded.missing[0]
+        raise UsageError(
+            f"report {sweep.name}: no finished run {_below(where)} ({first.label}, seed {first.seed}: {first.reason}); "
+            f"train: rlexp sweep {sweep.runs_of}"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     protocol = describe(sweep, expected, loaded)
     table = metrics.build(sweep, loaded)
@@ -49,7 +60,7 @@ def publish(
     if sweep.columns:
         scores = () if sweep.aggregate is None else aggregate.measure(sweep.aggregate, loaded)
         files += _tables(sweep, table, scores, loaded, protocol, folder)
-        terminal_table.show(table, loaded.missing, console)
+        terminal_table.show(table, loaded.missing, console, full)
         if sweep.aggregate is not None:
             terminal_table.show_aggregate(sweep.aggregate, scores, console)
     if sweep.panels:
@@ -59,6 +70,11 @@ def publish(
             terminal_table.show_missing(loaded.missing, console)
     complete = not loaded.missing and table.complete
     return Published(tuple(files), complete)
+
+
+def _below(folder: Path) -> str:
+    here = Path.cwd()
+    return f"below {folder.relative_to(here) if folder.is_relative_to(here) else folder}"
 
 
 def _tables(

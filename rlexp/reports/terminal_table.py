@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rlexp.reports import aggregate, text
 from rlexp.reports.definition import Aggregate
@@ -15,16 +15,90 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+_Heading = TypeVar("_Heading", "Text", str)
 _COLOURS = {BETTER: "green", INSIDE: "cyan", WORSE: "yellow"}
 
 
-def show(table: Table, missing: Sequence[MissingRun], console: Console) -> None:
-    """Print the table as the paper lays it out, the intervals and verdicts below each value.
+_WIDTH = 80  # where there is no terminal
+_LABEL = 24
+_SIGNS = {BETTER: "+", INSIDE: "=", WORSE: "-"}
+
+
+def show(table: Table, missing: Sequence[MissingRun], console: Console, full: bool = False) -> None:
+    """Print the table: one line per metric or row, or with intervals, published numbers and verdicts below each value.
 
     :param table: numbers of a sweep
+    :param full: whether everything is shown, which needs a wide terminal
     :param missing: runs that could not enter
     :param console: where to print
     """
+    if full:
+        _show_full(table, console)
+    else:
+        _show_compact(table, console)
+    show_contrasts(table, console)
+    show_missing(missing, console)
+
+
+def _show_compact(table: Table, console: Console) -> None:
+    """Print as many columns side by side as fit, and the others below them."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    labels, headings, entries = _longer_side_down(
+        [f"{line[0].row.label} ({least_found(line)})" for line in table.metrics],
+        [text.heading(column) for column in table.sweep.columns],
+        [[_short(metric) for metric in line] for line in table.metrics],
+    )
+    console.print(table.sweep.title, style="italic")
+    cells = list(zip(*entries, strict=True))
+    widths = [
+        max(*(len(cell) for cell in column), *(len(word) for word in heading.split()))
+        for heading, column in zip(headings, cells, strict=True)
+    ]
+    left = min(_LABEL, max(map(len, labels)))
+    first = 0
+    while first < len(headings):
+        last, used = first, left
+        while last < len(headings) and (last == first or used + 2 + widths[last] <= _columns(console)):
+            used += 2 + widths[last]
+            last += 1
+        grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
+        grid.add_column("", width=left, no_wrap=True, overflow="ellipsis")
+        for place in range(first, last):
+            grid.add_column(headings[place], justify="right", width=widths[place])
+        for label, line in zip(labels, entries, strict=True):
+            grid.add_row(Text(label), *line[first:last])
+        console.print(grid, width=_columns(console))
+        console.print()
+        first = last
+    console.print(
+        "value ± s.d. over seeds (found/planned); + better, = inside, - worse than published\n"
+        "--full shows intervals, IQM and the published numbers",
+        style="dim",
+    )
+
+
+def _columns(console: Console) -> int:
+    return console.width if console.is_terminal else _WIDTH
+
+
+def _short(metric: Metric) -> Text:
+    from rich.text import Text
+
+    sign = _SIGNS.get(metric.verdict or "", "")
+    return Text(f"{text.ours(metric)} {sign or ' '}", style=_COLOURS.get(metric.verdict or "", ""))
+
+
+def _longer_side_down(
+    labels: list[_Heading], headings: list[_Heading], entries: list[list[Text]]
+) -> tuple[list[_Heading], list[_Heading], list[list[Text]]]:
+    if len(headings) <= len(labels):
+        return labels, headings, entries
+    return headings, labels, [list(line) for line in zip(*entries, strict=True)]
+
+
+def _show_full(table: Table, console: Console) -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -33,9 +107,7 @@ def show(table: Table, missing: Sequence[MissingRun], console: Console) -> None:
     labels = [Text(f"{line[0].row.label}\nn={least_found(line)}", style="bold") for line in table.metrics]
     headings = [Text(text.heading(column), style="bold") for column in table.sweep.columns]
     entries = [[_entry(metric) for metric in line] for line in table.metrics]
-    if len(headings) > len(labels):  # the longer side goes down, so that the table fits a terminal
-        labels, headings = headings, labels
-        entries = [list(line) for line in zip(*entries, strict=True)]
+    labels, headings, entries = _longer_side_down(labels, headings, entries)
     for heading in headings:
         grid.add_column(heading, justify="right")
     for label, line in zip(labels, entries, strict=True):
@@ -44,8 +116,6 @@ def show(table: Table, missing: Sequence[MissingRun], console: Console) -> None:
     console.print(
         "value ± s.d. [95 % of the mean] IQM [95 % of the IQM] paper: verdict", style="dim", markup=False
     )
-    show_contrasts(table, console)
-    show_missing(missing, console)
 
 
 def _entry(metric: Metric) -> Text:

@@ -135,12 +135,36 @@ def test_incomplete_cell_is_marked_and_strict_fails(
     assert "PPO,success,%,3,4," in (place.outputs / "reports" / "small" / "small.csv").read_text()
 
 
-def test_nothing_trained_is_a_table_of_dashes(place: Place) -> None:
-    assert place.report("small") == 0 and place.report("curves") == 0
-    assert place.report("small", "--strict") == 1
-    assert (
-        "| **PPO** | 0/4 | – | – | – | – |" in (place.outputs / "reports" / "small" / "small.md").read_text()
-    )
+@pytest.mark.parametrize("name", ["small", "curves"])
+def test_nothing_trained_names_the_line_that_trains_it_and_writes_nothing(place: Place, name: str) -> None:
+    with pytest.raises(UsageError, match=r"no finished run below .*seed 3.*rlexp sweep small"):
+        place.report(name, "--strict")
+    with pytest.raises(UsageError, match=r"no committed records in .*reference/small.*checkout"):
+        place.report(name, "--reference")
+    assert not place.outputs.exists()
+
+
+def test_a_row_without_runs_is_a_row_of_dashes(place: Place) -> None:
+    for run in place.expected():
+        if run.label != "PPO":
+            synthetic.write_run(run, synthetic.lcpo)
+    assert place.report("small") == 0
+    table = (place.outputs / "reports" / "small" / "small.md").read_text()
+    assert "| **PPO** | 0/4 | – | – | – | – |" in table
+
+
+def test_the_terminal_shows_one_line_per_row_and_everything_on_request(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.fill()
+    capsys.readouterr()
+    assert place.report("small") == 0
+    shown = capsys.readouterr().out
+    lines = shown[: shown.index("value ±")].splitlines()
+    assert max(map(len, lines)) <= 80 and "IQM" not in "".join(lines)
+    assert sum(line.startswith(("LCPO (4/4)", "Success @200 ")) for line in lines) == 1
+    assert place.report("small", "--full") == 0
+    assert "IQM" in capsys.readouterr().out.partition("value ±")[0]
 
 
 def test_shortened_runs_never_enter(place: Place) -> None:
@@ -181,7 +205,8 @@ def test_reference_records(place: Place) -> None:
     for run in runs:
         for path in run.folder.iterdir():
             path.unlink()
-    assert place.report("small", "--strict") == 1  # records are read only when asked for
+    with pytest.raises(UsageError, match="no finished run"):  # records are read only when asked for
+        place.report("small", "--strict")
     assert place.report("small", "--strict", "--reference") == 0
     assert synthetic.folder_bytes(place.outputs / "reports") == before
     assert (
