@@ -376,18 +376,30 @@ HOSTILE: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_dataset_is_answered_in_one_line(
-    name: str, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change, expected = HOSTILE[name]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(minari_arrays, "_SMALL", 2**20)
     shutil.copytree(good, "some")
     _edit(Path("some"), change)
+    with pytest.raises(UsageError) as caught:
+        storage.read("some")
+    message = str(caught.value)
+    assert expected in message and message.startswith("some: ") and "\n" not in message
+    assert "antigravity" not in sys.modules
+
+
+def test_a_command_leaves_nothing_behind(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(good, "some")
+    _edit(Path("some"), HOSTILE["escape sequences"][0])
     command = ("algo=bc", "env=gym", "env.id=CartPole-v1", "total_timesteps=9", "algo.demonstrations=some")
     assert main([*command]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert expected in line and line.startswith("rlexp: some: ") and "\x1b" not in line
-    assert "antigravity" not in sys.modules
+    assert "spaces are not supported" in line and "\x1b" not in line
     assert [path.name for path in tmp_path.iterdir()] == ["some"]
 
 
