@@ -10,7 +10,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test attack wheel-check lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp clean
+.PHONY: help setup run test attack wheel-check lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp docs docs-serve clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -49,6 +49,17 @@ format: setup ## put the code in shape
 
 type: setup ## mypy --strict
 	$(BIN)/mypy
+
+# Material for MkDocs warns of MkDocs 2, which it does not run on; pyproject.toml holds MkDocs below 2.
+docs docs-serve: export NO_MKDOCS_2_WARNING := 1
+
+docs: setup ## the documentation site, in outputs/site
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m mkdocs build --strict --quiet
+
+docs-serve: setup ## the same on http://127.0.0.1:8000, built again when a page changes
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:8000
 
 bench: setup ## side-by-side speed measurements, as ratios
 	@for file in tests/benchmarks/*_speed.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

@@ -5,6 +5,8 @@ A command is executed as it is printed, in one folder that all of them share, wi
 * placeholders (``RUN``, ``DIR``, ``NAME``, ``FILE``, ``...``) stand for a run and a multirun that are trained first;
 * budgets: ``CUT`` is appended to what trains, ``--dry-run`` to sweeps, ``SHORT`` to what measures;
 * a sweep is planned with its first twelve rows; what a row composes to is kept for the report on it;
+* blocks under ``<!-- not run: REASON -->`` are left out, and the tutorial, which runs as it stands (``tests/docs``);
+* files that a page shows (``title="corridor.py"``) are written into the folder first;
 * ``rlexp report cliffwalk`` measures chains of three states; a run on Ray is validated, not started;
 * ``make`` only says what it would do (``make -n``).
 """
@@ -33,7 +35,10 @@ from rlexp.reports.definition import Sweep
 from rlexp.sweep import plan
 
 TOP = Path(__file__).parents[1]
-DOCUMENTS = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").glob("**/*.md"))]
+TUTORIAL = TOP / "docs" / "tutorial.md"
+PAGES = [path for path in sorted((TOP / "docs").glob("**/*.md")) if path != TUTORIAL]
+DOCUMENTS = [TOP / "README.md", TOP / "CONTRIBUTING.md", *PAGES]
+NOT_RUN = r"<!-- not run: [^>]+ -->\n```.*?```"
 YAML = [*sorted((TOP / "conf").glob("**/*.yaml")), *sorted((TOP / "sweeps").glob("*.yaml"))]
 SOURCES = sorted((TOP / "rlexp").glob("**/*.py"))
 
@@ -88,13 +93,20 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def in_markdown(path: Path) -> Iterator[tuple[str, str]]:
-    text = path.read_text(encoding="utf-8")
+    text = re.sub(NOT_RUN, "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
         for line in block.splitlines():
             yield path.name, line.split(" #")[0]
     prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     for span in re.findall(r"`([^`]+)`", prose):
         yield path.name, span
+
+
+def files_shown() -> Iterator[tuple[str, str]]:
+    """Files that pages show in full, with their names."""
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        yield from re.findall(r'```\w+ title="([\w.]+)"\n(.*?)```', text, re.DOTALL)
 
 
 def in_comments(path: Path) -> Iterator[tuple[str, str]]:
@@ -137,6 +149,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         (run,) = folder.glob("outputs/runs/gym-CartPole-v1/ppo/*/seed=0")
         assert main(["-m", "algo=random", "env=restaurant", "seed=0,1", "logger=none", *CUT]) == 0
         (multirun,) = folder.glob("outputs/multirun/*")
+        demos = ["demos", "env=unlock_pickup", "expert=bot", "episodes=2", "output=unlock.npz", "force=true"]
+        assert main(demos) == 0
+        for name, content in files_shown():
+            (folder / name).write_text(content, encoding="utf-8")
         compose = functools.cache(lambda overrides: composing.compose(overrides))
         patch.setattr(plan, "_compose", lambda overrides: compose(tuple(overrides)).copy())
         yield {"RUN": str(run), "DIR": str(multirun)}
