@@ -76,10 +76,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             pictures = results.report(name)[1] if kind in _REPORTS else {}
             if kind == "picture":
                 pictures = {Path(name).name: results.REFERENCE / name}
-            for picture, path in pictures.items():
+            for picture, source in pictures.items():
                 uri = f"{Path(page).parent.as_posix()}/figures/{picture}"
                 if files.get_file_from_path(uri) is None:
-                    files.append(File.generated(config, uri, abs_src_path=str(path)))
+                    files.append(File.generated(config, uri, abs_src_path=str(source)))
     return files
 
 

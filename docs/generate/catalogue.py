@@ -82,7 +82,7 @@ def choices(name: str) -> str:
 
 
 def _fits(algo: registry.AlgoSpec, env: registry.EnvSpec) -> bool:
-    return algo in registry.fitting(env.actions, env.observations, env)
+    return algo in registry.compatible_algos(env.actions, env.observations, env)
 
 
 def _env_page(name: str) -> str:
@@ -124,8 +124,8 @@ def group(name: str) -> str:
     with hydra_app() as app:
         whole = app.compose(["algo=random", "env=restaurant", *(["hardware=ray"] if name == "ray" else [])])
     if name == "config":
-        described = settings.comments_of((conf_dir() / "config.yaml").read_text(encoding="utf-8"))
-        return settings.of_group(schema.Config, whole, described)
+        own = settings.comments_of((conf_dir() / "config.yaml").read_text(encoding="utf-8"))
+        return settings.of_group(schema.Config, whole, own)
     if name == "ray":
         return settings.of_group(
             kinds[name], whole.hardware.ray, settings.comments("hardware", "ray"), "hardware.ray"
@@ -146,7 +146,7 @@ def _differences(path: Path) -> str:
     keys = OmegaConf.to_container(OmegaConf.load(path))
     assert isinstance(keys, dict)
     return ", ".join(
-        f"`{key}: {value}`"
+        f"`{key!s}: {value}`"
         for key, value in keys.items()
         if key != "defaults" and not isinstance(value, dict)
     )

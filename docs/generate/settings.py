@@ -5,136 +5,71 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import typing
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig
 
 from generate import text
 from rlexp import registry
+from rlexp.config import settings as shared
 from rlexp.config.hydra_app import hydra_app
 from rlexp.config.shipped import conf_dir
 
-_NEEDS_A_VALUE = {
-    "gym": "env.id=CartPole-v1",
-    "atari": "env.id=pong",
-    "minigrid": "env.id=MiniGrid-Empty-5x5-v0",
-}
+_GROUPS = ("algo", "env", "hardware", "logger", "evaluation", "checkpoint")
 
 
 def of_algorithm(name: str) -> str:
     """Return the table of an algorithm's settings."""
     spec = registry.algo(name)
-    if spec.config is None:
-        return "The settings are those in its YAML file.\n"
     target = registry.load(spec.target)
     classes = list(inspect.getmro(target))
     for policy in getattr(target, "policy_aliases", {}).values():
         classes += inspect.getmro(policy)
-    with hydra_app() as app:
-        values = app.compose([f"algo={name}", "env=gym"]).algo
-    return _table("algo", spec.config, values, _documented(classes), comments("algo", name))
+    return _table(spec, _documented(classes), comments("algo", name))
 
 
 def of_environment(name: str) -> str:
     """Return the table of an environment's settings."""
     spec = registry.env(name)
-    if spec.config is None:
-        return "The settings are those in its YAML file.\n"
-    named = re.search(r":(?:class|func):`~?([\w.]+)\.(\w+)`", spec.config.__doc__ or "")
-    targets = [registry.load(spec.target)]
-    if named is not None:
-        targets.insert(0, registry.load(f"{named[1]}:{named[2]}"))
-    documented = _documented([one for target in targets for one in (inspect.getmro(target) if
-                              inspect.isclass(target) else [target])])  # fmt: skip
+    targets = [
+        registry.load(target) for target in (shared.described(spec), spec.target) if target is not None
+    ]
+    objects = [one for target in targets for one in (target.__mro__ if inspect.isclass(target) else [target])]
+    return _table(spec, _documented(objects), comments("env", name))
+
+
+def _table(
+    spec: registry.AlgoSpec | registry.EnvSpec, documented: dict[str, str], described: dict[str, str]
+) -> str:
     with hydra_app() as app:
-        overrides = [f"env={name}", "algo=random", *filter(None, [_NEEDS_A_VALUE.get(name)])]
-        values = app.compose(overrides).env
-    return _table("env", spec.config, values, documented, comments("env", name))
+        found = shared.of(app, spec)
+    rows = []
+    for setting in found:
+        name = setting.key.partition(".")[2]
+        meaning, note = documented.get(name, ""), described.get(name, "")
+        if meaning and note:
+            meaning += f"<br><small>{note}</small>"
+        rows.append((setting, meaning or note))
+    return _rows(rows)
 
 
 def of_group(schema: type, values: DictConfig, described: dict[str, str], prefix: str = "") -> str:
     """Return the table of a group of general keys, e.g. ``evaluation``."""
-    return _table(prefix, schema, values, {}, described)
+    parts = {field.name for field in dataclasses.fields(schema) if field.name in _GROUPS}
+    found = shared.of_schema(schema, values, described, prefix)
+    return _rows([(one, one.meaning) for one in found if one.key not in parts])
 
 
-def _table(
-    group: str, schema: type, values: DictConfig, documented: dict[str, str], described: dict[str, str]
-) -> str:
-    annotations = typing.get_type_hints(schema)
+def _rows(found: list[tuple[shared.Setting, str]]) -> str:
     rows = []
-    for field in dataclasses.fields(schema):
-        if (field.name == "name" and group in ("algo", "env")) or dataclasses.is_dataclass(
-            _plain(annotations[field.name])
-        ):
-            continue
-        meaning, note = documented.get(field.name, ""), described.get(field.name, "")
-        if meaning and note:
-            meaning += f"<br><small>{note}</small>"
-        key = f"{group}.{field.name}" if group else field.name
+    for setting, meaning in found:
+        default = "*derived*" if setting.default.startswith("${") else f"`{setting.default}`"
+        default = {"`required`": "*required*", "``": "empty"}.get(default, default)
         rows.append(
-            [
-                f"`{key}`",
-                _value(values, field.name),
-                _allowed(annotations[field.name], field),
-                meaning or note,
-            ]
+            [f"`{setting.key}`", default, setting.allowed.replace(">=", "≥").replace("<=", "≤"), meaning]
         )
     return text.table(["Setting", "Default", "Allowed", "Meaning"], rows)
-
-
-def _plain(annotation: Any) -> Any:
-    """Return the type without ``None``."""
-    some = [one for one in typing.get_args(annotation) if one is not type(None)]
-    return some[0] if typing.get_origin(annotation) is typing.Union and len(some) == 1 else annotation
-
-
-def _value(values: DictConfig, name: str) -> str:
-    if OmegaConf.is_missing(values, name):
-        return "*required*"
-    node = values._get_node(name)
-    raw = (
-        node._value() if node is not None and not isinstance(node, DictConfig | ListConfig) else values[name]
-    )
-    if isinstance(raw, str) and raw.startswith("${"):
-        return "*derived*"
-    if isinstance(raw, DictConfig | ListConfig):
-        raw = OmegaConf.to_container(raw)
-        if isinstance(raw, list) and len(raw) > 4:
-            return f"`{raw[0]}`, ... ({len(raw)})"
-    if raw is None:
-        return "`null`"
-    if isinstance(raw, bool):
-        return f"`{str(raw).lower()}`"
-    if isinstance(raw, int) and abs(raw) >= 10_000:
-        return f"`{raw:_}`"
-    return f"`{raw}`" if raw != "" else "empty"
-
-
-def _allowed(annotation: Any, field: dataclasses.Field[Any]) -> str:
-    limits = field.metadata
-    optional = type(None) in typing.get_args(annotation)
-    kind = _plain(annotation)
-    if "choices" in limits:
-        said = ", ".join(f"`{one}`" for one in limits["choices"])
-    elif "automatic" in limits:
-        said = f"e.g. {limits['automatic']}"
-    elif "layers" in limits:
-        said = "units of each layer" + (", or a list per network" if limits["layers"] == "networks" else "")
-    elif kind is bool:
-        said = "`true`, `false`"
-    elif kind in (int, float):
-        said = _range(limits, "integer" if kind is int else "number")
-    else:
-        said = {str: "text"}.get(kind, "list" if typing.get_origin(kind) is list else "")
-    return said + (", or `null`" if optional and said else "")
-
-
-def _range(limits: Any, kind: str) -> str:
-    signs = {"above": ">", "at_least": "≥", "below": "<", "at_most": "≤"}
-    parts = [f"{sign} {limits[name]:,}" for name, sign in signs.items() if limits.get(name) is not None]
-    return f"{kind} {', '.join(parts)}" if parts else kind
 
 
 def _documented(objects: list[Any]) -> dict[str, str]:

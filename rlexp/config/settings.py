@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
+from collections.abc import Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -44,17 +45,32 @@ def of(app: HydraApp, spec: registry.AlgoSpec | registry.EnvSpec, choice: str | 
     others = ["env=pendulum_p"] if group == "algo" else ["algo=random"]
     choice = choice or spec.name
     values = app.compose([f"{group}={choice}", *others])[group]
-    meanings = {**comments(group, choice), **_meanings(spec)}
-    types = typing.get_type_hints(spec.config)
+    return [
+        setting
+        for setting in of_schema(spec.config, values, {**comments(group, choice), **_meanings(spec)}, group)
+        if setting.key != f"{group}.name"
+    ]
+
+
+def of_schema(
+    schema: type, values: DictConfig, meanings: Mapping[str, str], group: str = ""
+) -> list[Setting]:
+    """Return the settings of one dataclass.
+
+    :param values: the group of the config that has them; a field that is not in it is left out
+    :param meanings: a sentence by field
+    :param group: what stands before the dot of every key, empty for keys at the top
+    """
+    types = typing.get_type_hints(schema)
     return [
         Setting(
-            f"{group}.{field.name}",
+            f"{group}.{field.name}" if group else field.name,
             _default(values, field.name),
             _allowed(types[field.name], field.metadata),
             meanings.get(field.name, ""),
         )
-        for field in dataclasses.fields(spec.config)
-        if field.name != "name" and field.name in values
+        for field in dataclasses.fields(schema)
+        if field.name in values or OmegaConf.is_missing(values, field.name)
     ]
 
 

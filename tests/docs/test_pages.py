@@ -81,7 +81,7 @@ def test_a_range_a_default_and_a_comment(generate: ModuleType) -> None:
         for line in generate.settings.of_algorithm("lcpo").splitlines()
         if line.startswith("| `algo.loop_similarity`")
     )
-    assert "`0.99`" in row and "> 0, ≤ 1" in row and "cosine similarity" in row
+    assert "`0.99`" in row and "> 0 and ≤ 1" in row and "cosine similarity" in row
 
 
 def test_formulas_are_drawn_without_scripts(generate: ModuleType) -> None:
