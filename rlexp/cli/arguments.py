@@ -109,7 +109,12 @@ class Parser(argparse.ArgumentParser):
     def completions(self) -> list[str]:
         """Return what tab completion offers: options and settings."""
         options = [name for action in self._actions for name in action.option_strings if name[:2] == "--"]
-        return [*options, *(f"{action.dest}=" for action in self._settings._actions)]
+        keys = [key for key in static_keys() if key.partition(".")[0] in (self._groups or ())]
+        return [
+            *options,
+            *(f"{action.dest}=" for action in self._settings._actions),
+            *(f"{key}=" for key in keys),
+        ]
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """Return options, settings, ``names`` and ``overrides``.

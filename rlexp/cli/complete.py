@@ -1,15 +1,23 @@
-"""Tab completion: commands, names of sweeps, reports and lists, options; overrides are completed by Hydra."""
+"""Tab completion: commands, names of whatever they take, run folders, options; Hydra completes overrides."""
 
 from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 from rlexp.cli.catalogue import COMMANDS
 from rlexp.config.hydra_app import HydraApp
 from rlexp.errors import UsageError
 
+# Which file a folder must hold to be offered to a command; for `report`, after `run`.
+_RUNS = {"evaluate": "model.zip", "resume": "config.yaml", "report": "record.json"}
+_DEEPEST, _MOST = 6, 2000  # levels of folders, and folders looked at
 _SHELLS = ("bash", "fish", "zsh")
+
+
+_FIRST = ("algo=", "env=", "experiment=", "-m", "--help", "--version")
 
 
 def answer(app: HydraApp, overrides: list[str]) -> int:
@@ -43,13 +51,33 @@ def _query(app: HydraApp, shell: str) -> None:
         if command is not None:
             os.environ["COMP_LINE"] = line.replace(f" {command}", "", 1)
         if len(typed) == 1 and "=" not in typed[0]:
-            found = [name for name in COMMANDS if name.startswith(typed[0])]
-            if found and typed[0]:
+            found = [name for name in (*COMMANDS, *_FIRST) if name.startswith(typed[0])]
+            if any(name in COMMANDS for name in found):
                 _print(found, shell)
                 return
         app.complete(f"query={shell}")
         return
-    _print([name for name in _arguments(command) if name.startswith(typed[-1])], shell)
+    found = [name for name in _arguments(command) if name.startswith(typed[-1])]
+    takes_run = len(typed) == 2 if command != "report" else typed[1:-1] == ["run"]
+    if command in _RUNS and takes_run:
+        found = list(_run_folders(typed[-1], _RUNS[command]))
+    _print(found, shell)
+
+
+def _run_folders(typed: str, file: str) -> Iterator[str]:
+    """Return the run folders whose path begins with what was typed."""
+    base = typed.rpartition("/")[0]
+    top = Path(base or ("/" if typed.startswith("/") else "."))
+    waiting, seen = [(top, 0)], 0
+    while waiting and seen < _MOST:
+        folder, depth = waiting.pop(0)
+        seen += 1
+        if (folder / file).is_file():
+            yield str(folder)
+        elif depth < _DEEPEST:
+            below = (one for one in sorted(folder.iterdir()) if one.is_dir() and not one.is_symlink())
+            shown = (one for one in below if not one.name.startswith(".") and ".previous-" not in one.name)
+            waiting += [(one, depth + 1) for one in shown if str(one).startswith(typed) or depth > 0]
 
 
 def _arguments(command: str) -> list[str]:

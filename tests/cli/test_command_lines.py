@@ -323,7 +323,14 @@ def tab(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> C
         ("rlexp algo=lcp", ["algo=lcpo"]),
         ("rlexp train algo=lcp", ["algo=lcpo"]),
         ("rlexp demos env=unlock_p", ["env=unlock_pickup"]),
-        ("rlexp evaluate outputs/", []),
+        ("rlexp inf", ["info"]),
+        (
+            "rlexp info lcp",
+            ["lcpo", "lcpo_envs", "lcpo_learning_rate", "lcpo_seeds", "lcpo_variants", "lcpo_decay"],
+        ),
+        ("rlexp res", ["resume"]),
+        ("rlexp evaluate x evaluation.ep", ["evaluation.episodes="]),
+        ("rlexp evaluate nowhere/", []),
         ("rlexp algo=nope algo.lear", []),
         ("rlexp algo=ppo 'name=${a", []),
     ],
@@ -332,7 +339,33 @@ def test_tab(tab: Callable[[str], list[str]], line: str, offered: list[str]) -> 
     assert tab(line) == offered
 
 
-@pytest.mark.parametrize("command", ["train", "list", "demos", "evaluate", "sweep", "report"])
+def test_tab_offers_what_may_come_first(tab: Callable[[str], list[str]]) -> None:
+    assert {"resume", "info", "algo=", "env=", "-m"} <= set(tab("rlexp "))
+
+
+def test_tab_offers_run_folders(
+    tab: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trained, begun = (tmp_path / f"outputs/runs/gym/ppo/{name}/seed=0" for name in ("aa", "bb"))
+    for folder in (trained, begun, trained.with_name("seed=0.previous-1")):
+        folder.mkdir(parents=True)
+        (folder / "config.yaml").touch()
+        (folder / "record.json").touch()
+    (trained / "model.zip").touch()
+    (tmp_path / "outputs" / "link").symlink_to(tmp_path, target_is_directory=True)
+    relative = [str(folder.relative_to(tmp_path)) for folder in (trained, begun)]
+    assert tab("rlexp evaluate ") == relative[:1]
+    assert tab("rlexp resume ") == relative
+    assert tab("rlexp resume outputs/runs/gym/ppo/b") == relative[1:]
+    assert tab(f"rlexp resume {tmp_path}/outp") == [str(trained), str(begun)]
+    assert tab("rlexp report run ou") == relative
+    assert tab("rlexp resume nope") == []
+
+
+@pytest.mark.parametrize(
+    "command", ["train", "list", "demos", "evaluate", "sweep", "report", "info", "resume"]
+)
 def test_help_shows_options_and_examples(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     options = {
         "sweep": ["--dry-run", "--jobs"],
