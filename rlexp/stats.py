@@ -91,6 +91,21 @@ def interval(statistic: Callable[..., Any], *samples: ArrayLike) -> Interval:
     return Interval(_open_end(float(low)), _open_end(float(high)))
 
 
+def mean_band(curves: ArrayLike) -> tuple[Array, Array]:
+    """95 % bootstrap interval of the mean at every point; seeds are resampled whole.
+
+    :param curves: ``(n_seeds, n_points)``
+    :return: lower and upper ends, ``(n_points,)`` each; nan for fewer than two seeds
+    """
+    array = np.asarray(curves, dtype=float)
+    if len(array) < 2:
+        return np.full(array.shape[1:], math.nan), np.full(array.shape[1:], math.nan)
+    places = np.random.default_rng(BOOTSTRAP_SEED).integers(0, len(array), (RESAMPLES, len(array)))
+    weights = np.stack([(places == seed).mean(axis=1) for seed in range(len(array))], axis=1)
+    low, high = np.quantile(weights @ array, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    return low, high
+
+
 def without_infinity(values: ArrayLike) -> Any:
     """Return what a statistic that may be inf has to return inside :func:`interval`, which puts inf back."""
     return np.nan_to_num(np.asarray(values, dtype=float), posinf=_NEVER)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlexp.reports import style
+from rlexp.reports import line_style, style
 from rlexp.runs.folder import write_atomically
 
 NAME = "cliffwalk"
@@ -65,17 +65,17 @@ def _draw(stem: Path, states: Sequence[int], updates: Mapping[str, Any]) -> None
     with style.figure_style():
         figure, (axes,) = style.new_figure(5.5, 4.0)
         for place, (order, found) in enumerate(updates.items()):
-            colour = style.colour(place)
+            look = line_style.by_position(place)
             axes.plot(
                 sizes,
                 np.median(found, axis=1),
-                color=colour,
-                marker=style.marker(place),
+                color=look.colour,
+                marker=look.marker,
                 markersize=3,
                 label=order,
             )
             axes.fill_between(
-                sizes, found.min(axis=1), found.max(axis=1), color=colour, alpha=0.15, linewidth=0
+                sizes, found.min(axis=1), found.max(axis=1), color=look.colour, alpha=0.15, linewidth=0
             )
         axes.set(
             xscale="log", yscale="log", xlabel="transitions in the memory", ylabel="updates until solved"

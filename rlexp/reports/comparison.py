@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rlexp import stats
 from rlexp.config.paths import reported
 from rlexp.errors import UsageError
-from rlexp.reports import style, text
+from rlexp.reports import line_style, style, text
 from rlexp.reports.definition import UNITS, last_line
 from rlexp.reports.load import flat
 from rlexp.reports.render import grid
@@ -328,16 +328,15 @@ def _draw_over(axes: Axes, found: Comparison, key: str, lines: Mapping[str, Sequ
         given = [float(setting.values[key]) for setting in chosen]
         x = [value * shift if log else value + shift for value in given]
         samples = [[value * factor for value in setting.sample(found.metric)] for setting in chosen]
-        colour = style.colour(number)
+        look = line_style.by_position(number)
+        colour = look.colour
         for place, sample in zip(x, samples, strict=True):
             within = stats.mean_interval(sample)
             axes.plot([place] * len(sample), sample, ".", color=colour, alpha=0.35, markersize=5)
             if within.known:
                 axes.plot([place, place], [within.low, within.high], color=colour, linewidth=2)
         means = [stats.mean(sample) for sample in samples]
-        axes.plot(
-            x, means, color=colour, marker=style.marker(number), linestyle=style.dashes(number), label=label
-        )
+        axes.plot(x, means, color=colour, marker=look.marker, linestyle=look.dashes, label=label)
     if log:
         axes.set_xscale("log")
     axes.set_xticks(every, [f"{place:g}" for place in every], minor=False)
@@ -349,16 +348,14 @@ def _draw_over(axes: Axes, found: Comparison, key: str, lines: Mapping[str, Sequ
 
 
 def _draw_ranking(axes: Axes, found: Comparison, settings: Sequence[Setting]) -> None:
-    factor = UNITS[found.unit]
+    factor, colour = UNITS[found.unit], line_style.palette(0)
     for place, setting in enumerate(settings):
         sample = [value * factor for value in setting.sample(found.metric)]
         within = stats.mean_interval(sample)
-        axes.plot(sample, [place] * len(sample), ".", color=style.colour(0), alpha=0.4, markersize=5)
+        axes.plot(sample, [place] * len(sample), ".", color=colour, alpha=0.4, markersize=5)
         if within.known:
-            axes.plot(
-                [within.low, within.high], [place, place], color=style.colour(0), linewidth=3, alpha=0.8
-            )
-        axes.plot([stats.mean(sample)], [place], "|", color=style.colour(0), markersize=12, markeredgewidth=2)
+            axes.plot([within.low, within.high], [place, place], color=colour, linewidth=3, alpha=0.8)
+        axes.plot([stats.mean(sample)], [place], "|", color=colour, markersize=12, markeredgewidth=2)
     axes.set_ylim(len(settings) - 0.5, -0.5)
     axes.set_yticks(range(len(settings)), [setting.label for setting in settings], fontsize=8)
     axes.set_xlabel(found.heading)

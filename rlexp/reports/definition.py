@@ -25,6 +25,12 @@ class Row:
     overrides: tuple[str, ...]
     paper: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
 
+    @property
+    def algorithm(self) -> str | None:
+        """The algorithm that the overrides choose."""
+        chosen = [text.partition("=")[2] for text in self.overrides if text.startswith("algo=")]
+        return chosen[-1] if chosen else None
+
 
 @dataclass(frozen=True)
 class Column:
@@ -125,6 +131,7 @@ class Panel:
     :param log: whether x is drawn logarithmically
     :param x: key of an evaluation row to draw over
     :param references: published points: ``{row, at, value, std (optional)}``, in the panel's unit
+    :param levels: rows among them whose training this axis does not count: drawn as a line at their last value
     :param periods: draw over the parts of an episode, e.g. the months of a year, instead: of the ``first_episode``
         of training, or of the last ``evaluation``; ``x`` is then a key of such a part
     """
@@ -138,6 +145,7 @@ class Panel:
     log: bool = True
     rows: tuple[str, ...] = ()
     references: tuple[Mapping[str, Any], ...] = ()
+    levels: tuple[str, ...] = ()
     periods: str = ""
 
 

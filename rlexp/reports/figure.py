@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from rlexp import stats
-from rlexp.reports import style, text
+from rlexp.reports import line_style, style, text
 from rlexp.reports.definition import UNITS, Panel, Sweep
+from rlexp.reports.line_style import LineStyle
 from rlexp.reports.load import Array, LoadedRuns, curves, period_curves
 from rlexp.reports.metrics import Metric
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-BANDS = "line: mean over seeds; band: ± 1 standard deviation; faint: every seed"
-REFERENCES = "; open marker: the paper's value"
+BANDS = "line: mean over seeds; band: its 95 % bootstrap interval, from {least} seeds on; faint: every seed"
+REFERENCES = "; ringed in black: the paper's value"
 _COLUMNS = ["panel", "row", "metric", "unit", "x", "n", "expected", "mean", "std", "values"]
-_MOST_INSIDE = 5  # rows whose names still fit into a panel beside its lines
+_LEAST_SEEDS = 5  # for an interval that means something
+_MARKERS = 8  # on a line
+_MOST_INSIDE = 5  # lines whose names fit into a panel beside them
 
 
 def draw_curves(sweep: Sweep, loaded: LoadedRuns, stem: Path) -> list[Path]:
@@ -33,21 +38,23 @@ def draw_curves(sweep: Sweep, loaded: LoadedRuns, stem: Path) -> list[Path]:
     :param stem: path without ending
     :return: what was written
     """
+    names = _names(sweep)
+    algorithms = {
+        names[panel.title, label]: sweep.row(label).algorithm
+        for panel in sweep.panels
+        for label in _labels(sweep, panel)
+    }
+    styles = line_style.assign(algorithms)
     with style.figure_style():
         wide = min(len(sweep.panels), 3)
         rows = math.ceil(len(sweep.panels) / wide)
         figure, axes = style.new_figure(max(5.6, 4.7 * wide), 3.9 * rows, columns=wide, rows=rows)
-        for place, one in enumerate(axes):
-            if place < len(sweep.panels):
-                _panel(one, sweep, sweep.panels[place], loaded)
-            else:
-                one.set_axis_off()
-        shown = {panel.rows for panel in sweep.panels}
-        if len(sweep.panels) > 1 and len(shown) == 1 and len(_labels(sweep, sweep.panels[0])) > _MOST_INSIDE:
-            figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="outside right upper")
-        else:
-            for one in axes[: len(sweep.panels)]:
-                one.legend(fontsize=7.5, loc="best")
+        for one in axes[len(sweep.panels) :]:
+            one.set_axis_off()
+        for one, panel in zip(axes, sweep.panels, strict=False):
+            drawn = {label: names[panel.title, label] for label in _labels(sweep, panel)}
+            _Panel(one, sweep, panel, loaded, {label: styles[name] for label, name in drawn.items()}).draw()
+        _legends(figure, axes[: len(sweep.panels)], sweep, loaded, names)
         style.frame(figure, sweep.title, caption(sweep))
         return style.save(figure, stem)
 
@@ -57,80 +64,160 @@ def caption(sweep: Sweep) -> str:
 
     :param sweep: the sweep file
     """
-    return BANDS + (REFERENCES if any(panel.references for panel in sweep.panels) else "")
+    levels = "; across: the last value" if any(panel.levels for panel in sweep.panels) else ""
+    references = REFERENCES if any(panel.references for panel in sweep.panels) else ""
+    return BANDS.format(least=_LEAST_SEEDS) + levels + references
 
 
-def _panel(axes: Axes, sweep: Sweep, panel: Panel, loaded: LoadedRuns) -> None:
-    labels = _labels(sweep, panel)
-    order = _order(sweep)
-    factor = UNITS[panel.unit]
-    low, high, negative = math.inf, 0.0, False
-    for label in labels:
-        x, stacked = _curves(loaded, label, panel)
-        n, colour, dash = len(stacked), style.colour(order[label]), style.dashes(order[label])
-        name = f"{label} (n={n}/{loaded.expected.get(label, len(sweep.seeds))})"
-        if not n:
-            axes.plot([], [], color=colour, linestyle=dash, label=name)
-            continue
-        low, high = min(low, float(x[0])), max(high, float(x[-1]))
-        y = stacked * factor
+def _names(sweep: Sweep) -> dict[tuple[str, str], str]:
+    """Return what a row is called in a panel: its label, without the first word where that tells panels apart."""
+    labels = {panel.title: _labels(sweep, panel) for panel in sweep.panels}
+    first = {title: {label.partition(" ")[0] for label in chosen} for title, chosen in labels.items()}
+    one_each = all(len(words) == 1 for words in first.values())
+    rest = all(label.partition(" ")[2] for chosen in labels.values() for label in chosen)
+    shorten = one_each and rest and len(set().union(*first.values())) > 1
+    return {
+        (title, label): label.partition(" ")[2] if shorten else label
+        for title, chosen in labels.items()
+        for label in chosen
+    }
+
+
+def _legends(
+    figure: Figure,
+    axes: Sequence[Axes],
+    sweep: Sweep,
+    loaded: LoadedRuns,
+    names: Mapping[tuple[str, str], str],
+) -> None:
+    """Name every line once: beside the panels when a name is in several or there are many, else inside each."""
+    counts: dict[str, list[tuple[int, int]]] = {}
+    for panel in sweep.panels:
+        for label in _labels(sweep, panel):
+            n = len(_curves(loaded, label, panel)[1])
+            counts.setdefault(names[panel.title, label], []).append(
+                (n, loaded.expected.get(label, len(sweep.seeds)))
+            )
+
+    def entries(shown: Sequence[tuple[Axes, Panel]]) -> tuple[list[Artist], list[str]]:
+        found: dict[str, Artist] = {}
+        for one, panel in shown:
+            for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+                found.setdefault(names[panel.title, label], handle)
+        return list(found.values()), [f"{name} (n={'/'.join(map(str, min(counts[name])))})" for name in found]
+
+    shown = list(zip(axes, sweep.panels, strict=True))
+    repeated = any(len(found) > 1 for found in counts.values())
+    crowded = any(len(_labels(sweep, panel)) > _MOST_INSIDE for panel in sweep.panels)
+    if len(axes) > 1 and (repeated or crowded):
+        handles, labels = entries(shown)
+        figure.set_figwidth(figure.get_figwidth() + 0.6 + 0.065 * max(map(len, labels)))
+        figure.legend(handles, labels, fontsize=8, loc="outside right center")
+    else:
+        for one, panel in shown:
+            one.legend(*entries([(one, panel)]), fontsize=7.5, loc="best")
+
+
+class _Panel:
+    """One pair of axes.
+
+    :param styles: of every row, by label
+    """
+
+    def __init__(
+        self, axes: Axes, sweep: Sweep, panel: Panel, loaded: LoadedRuns, styles: Mapping[str, LineStyle]
+    ) -> None:
+        self._axes, self._sweep, self._panel, self._loaded, self._styles = axes, sweep, panel, loaded, styles
+        self._low, self._high, self._negative = math.inf, 0.0, False
+
+    def draw(self) -> None:
+        for label, look in self._styles.items():
+            x, stacked = _curves(self._loaded, label, self._panel)
+            if label in self._panel.levels:
+                self._level(label, look, stacked)
+            else:
+                self._line(label, look, x, stacked)
+        for point in self._panel.references:
+            self._reference(point)
+        self._finish()
+
+    def _line(self, label: str, look: LineStyle, x: Array, stacked: Array) -> None:
+        drawn = {"color": look.colour, "linestyle": look.dashes}
+        marked = drawn | {"marker": look.marker, "markersize": 4, "markerfacecolor": look.face}
+        if not len(stacked):
+            self._axes.plot([], [], **marked, label=label)  # type: ignore[arg-type]
+            return
+        self._low, self._high = min(self._low, float(x[0])), max(self._high, float(x[-1]))
+        y = stacked * UNITS[self._panel.unit]
+        self._negative = self._negative or bool((y < 0).any())
         for seed in y:
-            axes.plot(x, seed, color=colour, linestyle=dash, linewidth=0.5, alpha=0.25)
-        mean = y.mean(axis=0)
-        negative = negative or bool((y < 0).any())
-        if n > 1:
-            std = y.std(axis=0, ddof=1)
-            top = np.minimum(mean + std, 100.0) if panel.unit == "%" else mean + std
-            bottom = mean - std if (y < 0).any() else np.maximum(mean - std, 0.0)
-            axes.fill_between(x, bottom, top, color=colour, alpha=0.15, linewidth=0)
-        axes.plot(x, mean, color=colour, linestyle=dash, linewidth=1.8, label=name)
-    for point in panel.references:
-        place = order[str(point["row"])]
-        axes.errorbar(
-            float(point["at"]),
+            self._axes.plot(x, seed, **drawn, linewidth=0.5, alpha=0.25)  # type: ignore[arg-type]
+        if len(y) >= _LEAST_SEEDS:
+            self._axes.fill_between(x, *stats.mean_band(y), color=look.colour, alpha=0.15, linewidth=0)
+        every = math.ceil(len(x) / _MARKERS)
+        self._axes.plot(x, y.mean(axis=0), **marked, markevery=every, linewidth=1.8, label=label)  # type: ignore[arg-type]
+
+    def _level(self, label: str, look: LineStyle, stacked: Array) -> None:
+        last = stacked[:, -1] * UNITS[self._panel.unit] if len(stacked) else np.empty(0)
+        if len(last):
+            self._negative = self._negative or bool((last < 0).any())
+        if len(last) >= _LEAST_SEEDS:
+            (low,), (high,) = stats.mean_band(last[:, None])
+            self._axes.axhspan(low, high, color=look.colour, alpha=0.1, linewidth=0)
+        self._axes.axhline(
+            last.mean() if len(last) else math.nan,
+            color=look.colour,
+            linestyle=(0, (8, 3)) if look.dashes == "-" else look.dashes,
+            linewidth=1.4,
+            label=label,
+        )
+
+    def _reference(self, point: Mapping[str, Any]) -> None:
+        look, at = self._styles[str(point["row"])], float(point["at"])
+        self._axes.errorbar(
+            at,
             float(point["value"]),
             yerr=None if point.get("std") is None else float(point["std"]),
-            fmt=style.marker(place),
-            color=style.colour(place),
-            markerfacecolor="white",
-            markersize=6,
+            fmt=look.marker or "o",
+            color=look.colour,
+            markeredgecolor="black",
+            markeredgewidth=1.4,
+            markersize=7,
             capsize=2.5,
             linewidth=1,
             zorder=5,
         )
-        low, high = min(low, float(point["at"])), max(high, float(point["at"]))
-    if not high:
-        low, high = 100.0, 2000.0
-    if panel.log:
-        style.episodes_axis(axes, low / 1.08, high * 1.08, f"{panel.xlabel} (log scale)")
-    else:
-        style.plain_axis(axes, high, panel.xlabel)
-    axes.set_ylabel(panel.ylabel or (f"{panel.title} ({panel.unit})" if panel.unit else panel.title))
-    axes.set_title(panel.title, fontsize=9, loc="left")
-    if panel.unit == "%":
-        axes.set_ylim(0, 100)
-    elif not negative:
-        axes.set_ylim(bottom=0)
+        self._low, self._high = min(self._low, at), max(self._high, at)
+
+    def _finish(self) -> None:
+        axes, panel = self._axes, self._panel
+        low, high = (self._low, self._high) if self._high else (100.0, 2000.0)
+        if panel.periods:
+            style.counted_axis(axes, low, high, panel.xlabel)
+        elif panel.log:
+            style.episodes_axis(axes, low / 1.08, high * 1.08, f"{panel.xlabel} (log scale)")
+        else:
+            style.plain_axis(axes, high, panel.xlabel)
+        axes.set_ylabel(panel.ylabel or (f"{panel.title} ({panel.unit})" if panel.unit else panel.title))
+        axes.set_title(panel.title, fontsize=9, loc="left")
+        if panel.unit == "%":
+            axes.set_ylim(0, 102)
+        elif not self._negative:
+            axes.set_ylim(bottom=0)
 
 
 def _labels(sweep: Sweep, panel: Panel) -> tuple[str, ...]:
-    return tuple(panel.rows) or tuple(row.label for row in sweep.rows)
+    return (
+        tuple(dict.fromkeys((*panel.rows, *panel.levels)))
+        if panel.rows
+        else tuple(row.label for row in sweep.rows)
+    )
 
 
 def _curves(loaded: LoadedRuns, label: str, panel: Panel) -> tuple[Array, Array]:
     if panel.periods:
         return period_curves(loaded, label, panel.metric, panel.x, panel.periods)
     return curves(loaded, label, panel.metric, panel.x)
-
-
-def _order(sweep: Sweep) -> dict[str, int]:
-    """Say which colour a row has in all panels and figures of a sweep: its own, or its setting's on every task."""
-    if sweep.aggregate is not None:
-        places = {name: place for place, name in enumerate(sweep.aggregate.settings)}
-        named = {f"{task} {name}": place for name, place in places.items() for task in sweep.aggregate.tasks}
-        if all(row.label in named for row in sweep.rows):
-            return named
-    return {row.label: place for place, row in enumerate(sweep.rows)}
 
 
 def frame(sweep: Sweep, loaded: LoadedRuns) -> pd.DataFrame:
@@ -182,9 +269,10 @@ def draw_intervals(title: str, metrics: Sequence[Sequence[Metric]], stem: Path) 
 
 def _interval_panel(axes: Axes, metrics: Sequence[Metric], show_labels: bool) -> None:
     # Rows of a grid share the colour of the setting that their label begins with.
-    groups = list(dict.fromkeys(metric.row.label.split(", ")[0] for metric in metrics))
+    groups = {metric.row.label.split(", ")[0]: metric.row.algorithm for metric in metrics}
+    styles = line_style.assign(groups)
     for place, metric in enumerate(metrics):
-        colour = style.colour(groups.index(metric.row.label.split(", ")[0]))
+        colour = styles[metric.row.label.split(", ")[0]].colour
         finite = [value for value in metric.values if math.isfinite(value)]
         axes.plot(finite, [place] * len(finite), ".", color=colour, alpha=0.35, markersize=5)
         low, high = metric.mean_interval.low, metric.mean_interval.high

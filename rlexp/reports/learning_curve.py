@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlexp.config.intervals import PER_RUN
 from rlexp.errors import UsageError
-from rlexp.reports import style, terminal_plot
+from rlexp.reports import line_style, style, terminal_plot
 from rlexp.runs.folder import CONFIG, read_evaluations, read_record
 from rlexp.runs.stored import read_config
 
@@ -115,7 +115,13 @@ def draw(record: Mapping[str, Any], found: Curve, folder: Path) -> list[Path]:
         figure, axes = style.new_figure(5.4, 3.4)
         one = axes[0]
         one.plot(
-            found.x, found.y, color=style.colour(0), linewidth=1.6, marker="o", markersize=3, clip_on=False
+            found.x,
+            found.y,
+            color=line_style.palette(0),
+            linewidth=1.6,
+            marker="o",
+            markersize=3,
+            clip_on=False,
         )
         one.set_xlabel(found.x_label)
         one.set_ylabel(found.y_label)

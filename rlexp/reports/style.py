@@ -1,6 +1,7 @@
 """How figures look, and how they come out byte for byte the same every time.
 
-``rlexp.mplstyle`` holds whatever a style sheet can hold; here stand the styles of the lines, the axes and the files.
+``rlexp.mplstyle`` holds whatever a style sheet can hold; here stand the axes and the files, in
+``line_style.py`` the lines.
 """
 
 from __future__ import annotations
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, distinguishable with every common colour blindness; yellow is too pale for lines.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", "-.", ":")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
 _STYLE_SHEET = Path(__file__).with_name("rlexp.mplstyle")
 
 
@@ -34,30 +30,6 @@ def figure_style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(matplotlib.rc_params_from_file(_STYLE_SHEET, use_default_template=False))
         yield
-
-
-def colour(index: int) -> str:
-    """Return the colour of the n-th row.
-
-    :param index: of the row, from 0 on
-    """
-    return PALETTE[index % len(PALETTE)]
-
-
-def dashes(index: int) -> str:
-    """Return the line style of the n-th row; it changes once the colours are used up.
-
-    :param index: of the row, from 0 on
-    """
-    return DASHES[(index // len(PALETTE)) % len(DASHES)]
-
-
-def marker(index: int) -> str:
-    """Return the marker of the n-th row.
-
-    :param index: of the row, from 0 on
-    """
-    return MARKERS[index % len(MARKERS)]
 
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
@@ -110,9 +82,22 @@ def plain_axis(axes: Axes, high: float, label: str) -> None:
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    axes.set_xlim(0, high)
+    axes.set_xlim(0, high * 1.02)  # the last marker is whole
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel(label)
+
+
+def counted_axis(axes: Axes, low: float, high: float, label: str) -> None:
+    """Make the x axis one of numbered parts, e.g. the months of a year.
+
+    :param axes: whose x axis is set
+    :param low: number of the first part
+    :param high: number of the last part
+    :param label: of the axis
+    """
+    axes.set_xlim(low - 0.3, high + 0.3)
+    axes.set_xticks(range(int(low), int(high) + 1))
     axes.set_xlabel(label)
 
 

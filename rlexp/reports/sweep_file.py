@@ -262,7 +262,7 @@ def _check_names(sweep: Sweep) -> None:
     if sweep.aggregate is not None:
         settings = (*sweep.aggregate.settings, sweep.aggregate.baseline)
         named += [f"{task} {setting}" for task in sweep.aggregate.tasks for setting in settings]
-    named += [label for panel in sweep.panels for label in panel.rows]
+    named += [label for panel in sweep.panels for label in (*panel.rows, *panel.levels)]
     named += [str(point["row"]) for panel in sweep.panels for point in panel.references]
     named += [column.relative_to for column in sweep.columns if column.relative_to]
     for label in named:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rlexp.reports import style, sweep_file
 from rlexp.reports.load import curves
 from tests.reports import synthetic
 from tests.reports.synthetic import Place
@@ -18,23 +19,45 @@ def test_files_and_numbers(place: Place) -> None:
     assert lines[1] == "Success rate,PPO,success_rate,%,100,4,4,54,4.320493799,50 52 54 60"
     assert len(lines) == 1 + 3 * 20
     markdown = (folder / "curves.md").read_text()
-    assert "![Curves](curves.svg)" in markdown and "band: ± 1 standard deviation" in markdown
+    assert (
+        "![Curves](curves.svg)" in markdown
+        and "band: its 95 % bootstrap interval, from 5 seeds on" in markdown
+    )
     svg = (folder / "curves.svg").read_text()
     assert "<dc:date>" not in svg
 
 
-def test_many_rows_are_named_once_beside_the_panels(place: Place) -> None:
+def test_a_line_in_two_panels_is_named_once_beside_them(place: Place) -> None:
     def legends() -> int:
         place.report("curves")
         return (place.outputs / "reports" / "curves" / "curves.svg").read_text().count('<g id="legend_')
 
-    path, rows = place.sweeps / "curves.yaml", place.sweeps / "small.yaml"
-    path.write_text(path.read_text().replace(", rows: [PPO]}", "}"))
+    path = place.sweeps / "curves.yaml"
     place.fill()
-    assert legends() == 2
-    more = "".join(f"  - {{label: P{k}, overrides: [algo=ppo, algo.gamma=0.9{k}]}}\n" for k in range(4))
-    rows.write_text(rows.read_text().replace("runs:\n", "runs:\n" + more))
     assert legends() == 1
+    path.write_text(
+        path.read_text().replace(
+            'unit: "%"\n      references', 'unit: "%"\n      rows: [LCPO]\n      references'
+        )
+    )
+    assert legends() == 2
+
+
+def test_every_row_of_a_shipped_table_is_in_the_figure(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    for name in sweep_file.available():
+        sweep = sweep_file.load(name)
+        every = {row.label for row in sweep.rows}
+        drawn = [{*panel.rows, *panel.levels} if panel.rows else every for panel in sweep.panels]
+        assert not drawn or set().union(*drawn) == every, name
+
+
+def test_the_parts_of_an_episode_are_counted_from_one(place: Place) -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    style.counted_axis(axes, 1, 12, "month")
+    assert list(axes.get_xticks()) == list(range(1, 13)) and axes.get_xlim()[0] > 0
 
 
 def test_sensitivity(place: Place) -> None:
@@ -87,7 +110,6 @@ def test_shipped_sweeps_render(place: Place, monkeypatch: pytest.MonkeyPatch) ->
     """Every sweep that is shipped can be planned; a table and a figure are drawn from synthetic runs."""
     monkeypatch.undo()
     from rlexp.cli import report
-    from rlexp.reports import sweep_file
     from rlexp.sweep.plan import expected_runs
 
     rendered = ("table2", "figure4")
