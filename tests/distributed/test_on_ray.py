@@ -89,7 +89,7 @@ def test_a_run_survives_the_death_of_an_actor_and_leaves_nobody_behind(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-@pytest.mark.parametrize("victim", ["driver", "gcs_server", "raylet"] * 1 + ["raylet"] * 4)
+@pytest.mark.parametrize("victim", ["driver", "gcs_server", "raylet"])
 def test_whatever_is_killed_is_reported_and_nothing_is_left(tmp_path: Path, victim: str) -> None:
     overrides = ["algo=r2d2", *GYM, *TINY, "hardware=ray", "total_timesteps=1000000"]
     with tempfile.TemporaryDirectory(prefix="r", dir="/tmp") as top, (tmp_path / "log").open("w") as log:

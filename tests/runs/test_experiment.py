@@ -30,9 +30,9 @@ _DIALOGUES = (
     "env=restaurant",
     "seed=3",
     "total_episodes=null",
-    "total_timesteps=3000",
+    "total_timesteps=1500",
     "evaluation.every_timesteps=500",
-    "evaluation.episodes=20",
+    "evaluation.episodes=5",
     "logger=none",
     "checkpoint.every_timesteps=100",
 )
@@ -164,7 +164,7 @@ def test_force_keeps_the_old_run_until_the_new_one_has_finished(rlexp, tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("algo", "budget"), [("lcpo", ()), ("dqn", ("total_timesteps=null", "total_episodes=300"))]
+    ("algo", "budget"), [("lcpo", ()), ("dqn", ("total_timesteps=null", "total_episodes=150"))]
 )
 def test_kill_and_resume_is_exact(tmp_path: Path, algo: str, budget: tuple[str, ...]) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import shutil
 from pathlib import Path
 
@@ -69,25 +68,6 @@ def test_algorithms_and_seeds(
         ("random", 0),
         ("random", 1),
     ]
-
-
-def test_workers_do_not_stay_in_the_folder_of_an_earlier_multirun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = [
-        "-m",
-        "algo=random",
-        "seed=0,1",
-        "hydra/launcher=joblib",
-        "logger=none",
-        "evaluation.episodes=1",
-    ]
-    for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-        monkeypatch.chdir(tmp_path / name)
-        assert main(arguments) == 0
-        assert len(list(Path("outputs").glob("runs/restaurant/random/*/seed=*"))) == 2
-    assert multiprocessing.active_children() == []
 
 
 def test_the_folder_of_an_earlier_multirun_is_used_again(

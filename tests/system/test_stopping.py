@@ -23,7 +23,6 @@ SAMPLE = (
     ("train", "wandb", "SIGINT"),
     ("train", "rollout", "SIGTERM"),
     ("train", "hang", "SIGINT+SIGINT"),
-    ("train", "evaluation", "SIGTERM"),
     ("train", "final", "SIGTERM"),
     ("-m", "rollout", "SIGKILL"),
     ("report", "import:rlexp.reports.metrics", "SIGINT"),
