@@ -27,8 +27,6 @@ def test_there_are_enough_cases_and_no_two_of_one_name() -> None:
 def test_sample() -> None:
     """Every so many-th case, always the same ones; a process of its own, since cases are forked from it."""
     command = [sys.executable, "-m", "tests.attack", *KINDS, "--sample", str(_SAMPLE), "--workers", "1"]
-    result = subprocess.run(
-        command, cwd=_TOP, env=environment(), capture_output=True, text=True, timeout=400
-    )
+    result = subprocess.run(command, cwd=_TOP, env=environment(), capture_output=True, text=True, timeout=400)
     assert result.returncode == 0, result.stdout + result.stderr
     assert f"{_SAMPLE * len(KINDS)} cases, 0 offenders" in result.stdout
