@@ -38,6 +38,11 @@ def truth(text: str) -> bool:
     return text.lower() == "true"
 
 
+def _any_of(key: str) -> str:
+    """Return how a group of keys, or a key of its own, is shown."""
+    return f"{key}=..." if key.startswith("total_") else f"{key}.*"
+
+
 class HelpShown(Exception):
     """``--help`` has been answered."""
 
@@ -90,7 +95,7 @@ class Parser(argparse.ArgumentParser):
 
         :param groups: the top-level keys that may be set; none: all of them
         """
-        self._setting_rows[", ".join(f"{group}.*" for group in groups) or "key=value"] = help
+        self._setting_rows[", ".join(map(_any_of, groups)) or "key=value"] = help
         self._groups = groups or None
 
     def add_section(self, title: str, rows: dict[str, str]) -> None:
@@ -150,7 +155,7 @@ class Parser(argparse.ArgumentParser):
             elif "/" in key or os.path.exists(argument):  # noqa: PTH110  (never raises)
                 names.append(argument)  # the path of a run ends in "seed=0"
             else:
-                choices = [*known, *(f"{name}.*" for name in self._groups)]
+                choices = [*known, *map(_any_of, self._groups)]
                 raise UsageError(
                     f"{key}: not a setting of {self.prog}, which takes {', '.join(choices)}"
                     f"{did_you_mean(key, [*known, *self._groups])}"
@@ -180,8 +185,8 @@ class Parser(argparse.ArgumentParser):
             following = self._typed[at] if at < len(self._typed) else "-"
             value = "..." if following.startswith("-") or "=" in following else following
         keys = [action.dest for action in self._settings._actions]
-        if self._groups is None:
-            keys += static_keys()
+        below = self._groups
+        keys += [one for one in static_keys() if below is None or one.partition(".")[0] in below]
         written = known_as(option.lstrip("-"), value, keys)
         if written is not None:
             return f"there is no option {option}; write {'force=true' if written == 'force=...' else written}"

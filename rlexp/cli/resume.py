@@ -7,6 +7,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from rlexp.cli.arguments import Parser
+from rlexp.cli.result import show_result
 from rlexp.config import compose as composing
 from rlexp.config import natural, paths
 from rlexp.config.check import check
@@ -15,7 +16,7 @@ from rlexp.errors import RunFailed, UsageError
 from rlexp.runs import extend, preflight
 from rlexp.runs import folder as run_folder
 from rlexp.runs.loading import as_configured, load_config
-from rlexp.runs.messages import finished_line, short
+from rlexp.runs.messages import finished_line, quoted, short
 from rlexp.runs.train import train
 from rlexp.system.imports import allow_current_folder
 
@@ -62,11 +63,11 @@ def main(argv: list[str]) -> int:
 
 def _train(cfg: DictConfig, folder: Path, record: dict[str, object]) -> int:
     if (line := finished_line(folder, cfg)) is not None:
-        print(
-            line.replace(
-                "force=true trains it from scratch", f"rlexp resume {short(folder)} total_timesteps=..."
-            )
+        more = extend.obstacle(cfg)
+        hint = (
+            f"rlexp resume {quoted(folder)} total_timesteps=... trains it further" if more is None else more
         )
+        print(line.replace("force=true trains it from scratch", hint))
         return 0
     with as_configured(folder):
         check(cfg)
@@ -76,7 +77,8 @@ def _train(cfg: DictConfig, folder: Path, record: dict[str, object]) -> int:
         preflight.check_task(cfg)
     origin: dict[str, object] = {key: record[key] for key in ("overrides", "choices") if key in record}
     try:
-        train(cfg, folder, origin)
+        if train(cfg, folder, origin):
+            show_result(folder)
     except RunFailed:  # recorded and shown already
         return 1
     return 0

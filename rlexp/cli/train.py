@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlexp.cli import complete
 from rlexp.cli.arguments import Parser
+from rlexp.cli.result import show_result
 from rlexp.config import compose as composing
 from rlexp.config import hydra_app, natural, paths
 from rlexp.config.diagnose import check_choices
@@ -19,10 +20,9 @@ from rlexp.config.hydra_app import HydraApp
 from rlexp.errors import RunFailed, UsageError, did_you_mean
 from rlexp.runs import folder as run_folder
 from rlexp.runs import preflight
-from rlexp.runs.messages import quoted, short
+from rlexp.runs.messages import short
 from rlexp.runs.train import train
 from rlexp.sweep import multirun
-from rlexp.system import terminal
 
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -145,7 +145,7 @@ def _run_one(app: HydraApp, overrides: list[str], folder: Path) -> None:
     def task(cfg: DictConfig) -> None:
         try:
             if train(cfg, paths.run_dir(cfg), hydra_app.origin()):
-                _show_result(folder)
+                show_result(folder)
         except (UsageError, RunFailed) as error:  # Hydra would wrap a traceback of its own around them
             errors.append(error)
 
@@ -154,17 +154,6 @@ def _run_one(app: HydraApp, overrides: list[str], folder: Path) -> None:
         if isinstance(error, UsageError):
             _remove_empty(missing)
         raise error
-
-
-def _show_result(folder: Path) -> None:
-    from rlexp.reports import learning_curve
-
-    console = terminal.console(width=None, soft_wrap=True)
-    learning_curve.show(folder, console)
-    console.print(f"run folder    {short(folder)}")
-    console.print(
-        f"look closer   rlexp evaluate {quoted(folder)}\n              rlexp report run {quoted(folder)}"
-    )
 
 
 def _remove_empty(folders: list[Path]) -> None:
