@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import tomllib
@@ -18,6 +19,19 @@ _SOURCES = sorted((_TOP / "rlexp").rglob("*.py"))
 @pytest.mark.parametrize("path", _SOURCES, ids=lambda path: str(path.relative_to(_TOP)))
 def test_files_stay_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 450
+
+
+@pytest.mark.parametrize("package", ["losses", "reports", "studies"])
+def test_public_functions_document_every_parameter(package: str) -> None:
+    for path in sorted((_TOP / "rlexp" / package).glob("*.py")):
+        top = ast.parse(path.read_text()).body
+        classes = [node for node in top if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+        for function in [*top, *(member for one in classes for member in one.body)]:
+            if isinstance(function, ast.FunctionDef) and not function.name.startswith("_"):
+                described = ast.get_docstring(function) or ""
+                names = {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)}
+                missing = [name for name in names - {"self", "cls"} if f":param {name}:" not in described]
+                assert not missing, f"{path.name}: {function.name}"
 
 
 def test_nothing_is_unpickled() -> None:
