@@ -15,7 +15,7 @@ from rlexp.config.hydra_app import hydra_app
 from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
 from rlexp.runs.loading import as_configured, load_config, load_trained
-from rlexp.runs.preflight import check_task
+from rlexp.runs.preflight import check_env
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,15 @@ def load_run(folder: str | Path) -> LoadedRun:
     :param folder: run folder, as the command line prints it
     :raises UsageError: when there is no finished run, or its files are damaged or of different runs
     """
-    from rlexp.runs.factories import make_task
+    from rlexp.runs.factories import make_env
 
     folder = Path(folder)
     record = run_folder.read_record(folder)
     cfg = load_config(folder)
     with as_configured(folder):
-        check_task(cfg)
+        check_env(cfg)
         model = load_trained(cfg, folder)
-        env = make_task(cfg, evaluation=True)
+        env = make_env(cfg, evaluation=True)
     return LoadedRun(model, env, cfg, record, folder)
 
 

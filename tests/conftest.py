@@ -21,7 +21,7 @@ if (
 
 Rlexp = Callable[..., subprocess.CompletedProcess[str]]
 
-# A task that needs no data, small enough for a run of about a second.
+# An environment that needs no data, small enough for a run of about a second.
 CARTPOLE = (
     "algo=ppo",
     "env=gym",

@@ -198,4 +198,4 @@ class Faulty(gymnasium.Env[Any, Any]):
 gymnasium.register("Faulty-v0", entry_point=Faulty, disable_env_checker=True)
 gymnasium.register(
     "Faulty-v1", entry_point=Faulty, max_episode_steps=50
-)  # with the wrappers that most tasks have
+)  # with the wrappers that most environments have

@@ -1,4 +1,4 @@
-"""A package from outside brings an algorithm and a task; nothing of rlexp is touched."""
+"""A package from outside brings an algorithm and an environment; nothing of rlexp is touched."""
 
 from __future__ import annotations
 

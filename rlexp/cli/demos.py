@@ -18,7 +18,7 @@ from rlexp.config.env_arguments import env_arguments
 from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
 from rlexp.runs.loading import load_config, load_trained
-from rlexp.runs.preflight import check_task, check_writable
+from rlexp.runs.preflight import check_env, check_writable
 from rlexp.system import terminal
 from rlexp.system.imports import allow_current_folder
 
@@ -78,7 +78,7 @@ def main(argv: list[str]) -> int:
 
 def _composed(overrides: list[str]) -> DictConfig:
     cfg = composing.compose(["algo=random", "total_timesteps=1", *overrides])
-    check_task(cfg)
+    check_env(cfg)
     return cfg
 
 
@@ -134,7 +134,7 @@ def _path(args: argparse.Namespace, cfg: DictConfig) -> Path:
 def _record(args: argparse.Namespace, cfg: DictConfig, path: Path, argv: list[str]) -> str:
     from rlexp.demonstrations import collect, storage
     from rlexp.demonstrations.dataset import Demonstrations
-    from rlexp.runs.factories import is_masked, make_task
+    from rlexp.runs.factories import is_masked, make_env
 
     expert: dict[str, Any]
     model = None
@@ -151,7 +151,7 @@ def _record(args: argparse.Namespace, cfg: DictConfig, path: Path, argv: list[st
             "run": "/".join(folder.resolve().parts[-4:]),
             "deterministic": args.deterministic,
         }
-    envs = [make_task(cfg, index=index) for index in range(min(_ENVIRONMENTS, args.episodes))]
+    envs = [make_env(cfg, index=index) for index in range(min(_ENVIRONMENTS, args.episodes))]
     seeds = collect.episode_seeds(args.seed, args.episodes)
     done = (0, "")
     with terminal.progress(terminal.console(width=None), "episodes", args.episodes, lambda: done) as changed:

@@ -13,7 +13,7 @@ from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
 from rlexp.runs.loading import as_configured, load_config, load_trained
 from rlexp.runs.messages import summary
-from rlexp.runs.preflight import check_task
+from rlexp.runs.preflight import check_env
 from rlexp.system.imports import allow_current_folder
 
 EVALUATED = "evaluated.jsonl"
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     with as_configured(folder):
         override(cfg, args.overrides)
         check(cfg)
-        check_task(cfg)
+        check_env(cfg)
         row = _evaluate(cfg, folder)
     writer = run_folder.JsonlWriter(folder / EVALUATED)
     writer.append({"overrides": args.overrides, "at": run_folder.now(), **row})

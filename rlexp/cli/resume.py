@@ -74,7 +74,7 @@ def _train(cfg: DictConfig, folder: Path, record: dict[str, object]) -> int:
         preflight.check_writable(folder)
         if folder.exists():
             preflight.check_resumable(folder, cfg)
-        preflight.check_task(cfg)
+        preflight.check_env(cfg)
     origin: dict[str, object] = {key: record[key] for key in ("overrides", "choices") if key in record}
     try:
         if train(cfg, folder, origin):

@@ -33,7 +33,7 @@ from rlexp.runs import folder as run_folder
 from rlexp.runs.callbacks import Budget, Checkpoint, Evaluate, Progress, Track, Tracker
 from rlexp.runs.clock import Clock
 from rlexp.runs.evaluation import Evaluator
-from rlexp.runs.factories import make_evaluator, make_model, make_task, make_tracker, make_training_env
+from rlexp.runs.factories import make_env, make_evaluator, make_model, make_tracker, make_training_env
 from rlexp.runs.loggers.wandb import WandbSink
 from rlexp.runs.loggers.writers import FileSink, RowWriter, Sink
 from rlexp.runs.messages import evaluation_changes, resumed_line
@@ -170,7 +170,7 @@ class Experiment:
 
     def _track_first_episode(self, model: Any, tracker: Tracker) -> None:
         """Play the episode with which training with this seed would begin."""
-        env = make_task(self.cfg)
+        env = make_env(self.cfg)
         over = False
         with isolated_random_state(self.cfg.seed):
             observation, _ = env.reset(seed=self.cfg.seed)

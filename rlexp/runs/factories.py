@@ -26,7 +26,7 @@ from rlexp.runs.callbacks.track import Tracker
 from rlexp.runs.evaluation import Evaluator
 
 
-def make_task(cfg: DictConfig, evaluation: bool = False, index: int = 0) -> gymnasium.Env[Any, Any]:
+def make_env(cfg: DictConfig, evaluation: bool = False, index: int = 0) -> gymnasium.Env[Any, Any]:
     """Build one environment, whose outputs are validated; stepped by its own controller where that is the algorithm.
 
     :param evaluation: whether a policy is measured on it, with the ``env.evaluation_*`` keys of the config
@@ -49,7 +49,7 @@ def make_training_env(cfg: DictConfig) -> VecEnv:
     """Build the vectorised training environment."""
 
     def one(index: int) -> gymnasium.Env[Any, Any]:
-        return EpisodeReplay(Monitor(make_task(cfg, index=index)))
+        return EpisodeReplay(Monitor(make_env(cfg, index=index)))
 
     makers: list[Callable[[], gymnasium.Env[Any, Any]]] = [
         functools.partial(one, index) for index in range(cfg.hardware.n_envs)
@@ -85,7 +85,7 @@ def make_evaluator(cfg: DictConfig) -> Evaluator:
     numbers = itertools.count()
     spec, tracker = registry.env(cfg.env.name), make_tracker(cfg)
     return Evaluator(
-        lambda: make_task(cfg, evaluation=True, index=next(numbers)),
+        lambda: make_env(cfg, evaluation=True, index=next(numbers)),
         cfg.evaluation.episodes,
         cfg.evaluation.n_envs,
         seed,

@@ -67,7 +67,7 @@ def _validate(app: HydraApp, overrides: Sequence[str], built: set[str]) -> Valid
         check_resumable(folder, cfg)
     variant = f"{paths.env_label(cfg)} {paths.variant(cfg)}"
     if variant not in built:
-        check_task(cfg)
+        check_env(cfg)
         _check_device(cfg)
         check_build(app, overrides, cfg)
         built.add(variant)
@@ -145,7 +145,7 @@ def check_writable(folder: Path, key: str = "output_dir") -> None:
         ) from error
 
 
-def check_task(cfg: DictConfig) -> None:
+def check_env(cfg: DictConfig) -> None:
     """Build the environment once: its arguments may be wrong, and its spaces decide which algorithms are compatible.
 
     :raises UsageError: when it cannot be built or is not compatible
@@ -154,12 +154,12 @@ def check_task(cfg: DictConfig) -> None:
 
     _check_files(cfg)
     spec = registry.env(cfg.env.name)
-    env = _build_task(cfg, spec)
+    env = _build_env(cfg, spec)
     if any(str(key).startswith(EVALUATION) for key in cfg.env):
-        _close_task(cfg, _build_task(cfg, spec, evaluation=True))
+        _close_env(cfg, _build_env(cfg, spec, evaluation=True))
     action_space, observation_space = env.action_space, env.observation_space
     controllers = tuple(getattr(env.unwrapped, "controllers", ()))
-    _close_task(cfg, env)
+    _close_env(cfg, env)
     actions = {spaces.Discrete: "discrete", spaces.Box: "continuous"}.get(
         type(action_space), type(action_space).__name__
     )
@@ -231,7 +231,7 @@ def _check_demonstrations(cfg: DictConfig, observation_space: Any, action_space:
     found.require(observation_space, action_space, f"algo.demonstrations: {path}")
 
 
-def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = False) -> Any:
+def _build_env(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = False) -> Any:
     options = env_arguments(cfg, evaluation)
     try:
         with warnings.catch_warnings():
@@ -249,7 +249,7 @@ def _build_task(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = Fals
         raise UsageError(f"env={cfg.env.name}: {first}") from error
 
 
-def _close_task(cfg: DictConfig, env: Any) -> None:
+def _close_env(cfg: DictConfig, env: Any) -> None:
     try:
         env.close()
     except Exception as error:  # as above

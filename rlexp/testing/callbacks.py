@@ -117,7 +117,7 @@ def evaluates_in_eval_callback(case: Case) -> None:
     rows = log_rows(model)
     with tempfile.TemporaryDirectory() as folder:
         measure = EvalCallback(
-            DummyVecEnv([lambda: Monitor(case.task()())]), n_eval_episodes=2, eval_freq=_CALLS,
+            DummyVecEnv([lambda: Monitor(case.environment()())]), n_eval_episodes=2, eval_freq=_CALLS,
             best_model_save_path=folder, verbose=0, warn=False,
         )  # fmt: skip
         model.learn(STEPS, callback=[measure, LogEveryNTimesteps(STEPS // 4)], log_interval=None)

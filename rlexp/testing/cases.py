@@ -21,7 +21,7 @@ from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.registry import AlgoSpec, load
 from rlexp.runs import checkpoint
 from rlexp.runs.evaluation import Evaluator
-from rlexp.testing import tasks
+from rlexp.testing import toy_environments
 
 STEPS = 48
 """Steps of a training: six episodes or more."""
@@ -67,7 +67,7 @@ class Case:
     """One algorithm on one kind of task.
 
     :param spec: the algorithm
-    :param observations: of the environment, see :class:`~rlexp.testing.tasks.Walk`
+    :param observations: of the environment, see :class:`~rlexp.testing.toy_environments.Walk`
     :param actions: of the environment, ``"discrete"`` or ``"continuous"``
     :param masked: whether the environment masks actions
     :param settings: hyper-parameters as the ``algo`` config has them, so small that :data:`STEPS` steps hold updates
@@ -96,9 +96,9 @@ class Case:
         )
         return found
 
-    def task(self) -> Callable[[], gymnasium.Env[Any, Any]]:
+    def environment(self) -> Callable[[], gymnasium.Env[Any, Any]]:
         """Return a function that builds the task."""
-        return tasks.make(self.observations, self.actions, self.masked)
+        return toy_environments.make(self.observations, self.actions, self.masked)
 
     def env(self, n_envs: int = 1, subprocesses: bool = False) -> VecEnv:
         """Build the training environments as a run does.
@@ -106,10 +106,10 @@ class Case:
         :param n_envs: environments stepped together
         :param subprocesses: one process each
         """
-        task = self.task()
+        environment = self.environment()
 
         def one() -> gymnasium.Env[Any, Any]:
-            return EpisodeReplay(Monitor(task()))
+            return EpisodeReplay(Monitor(environment()))
 
         if subprocesses:
             return SubprocVecEnv([one] * n_envs, start_method="fork")
@@ -123,7 +123,9 @@ class Case:
         """
         options = {"name": self.spec.name, "policy": "auto", **copy.deepcopy(dict(self.settings)), **settings}
         if self.demonstrations:
-            options.setdefault("demonstrations", tasks.demonstrate(self.observations, masked=self.masked))
+            options.setdefault(
+                "demonstrations", toy_environments.demonstrate(self.observations, masked=self.masked)
+            )
         env = self.env(env) if isinstance(env, int) else env
         return build(self.spec, options, env, seed, "cpu", self.masked)
 
@@ -134,11 +136,11 @@ class Case:
         :param n_envs: evaluation environments
         :param episodes: per evaluation
         """
-        return Evaluator(self.task(), episodes, n_envs, 77, deterministic, masked=self.masked)
+        return Evaluator(self.environment(), episodes, n_envs, 77, deterministic, masked=self.masked)
 
     def batch(self, n: int) -> Any:
         """Return ``n`` observations in one batch, of different episodes and steps."""
-        found, env = [], self.task()()
+        found, env = [], self.environment()()
         for k in range(n):
             observation, _ = env.reset(seed=k)
             for _ in range(k % 4):

@@ -23,7 +23,7 @@ from rlexp.runs.experiment import Experiment
 from rlexp.runs.factories import make_evaluator
 from rlexp.runs.loading import load_trained
 from rlexp.system import terminal
-from rlexp.testing import tasks
+from rlexp.testing import toy_environments
 from rlexp.testing.cases import STEPS, Case, require, same, weights
 
 _NOT_DECIDED = ("wall_s", "time/fps", "time/time_elapsed", "time/iterations")
@@ -66,13 +66,13 @@ def _config(case: Case, root: Path) -> DictConfig:
     settings = dict(case.settings)
     if case.demonstrations:
         settings["demonstrations"] = str(root / "demonstrations.npz")
-        storage.write(root / "demonstrations.npz", tasks.demonstrate(case.observations))
+        storage.write(root / "demonstrations.npz", toy_environments.demonstrate(case.observations))
     return compose(
         [
             f"algo={case.spec.name}",
             *(f"algo.{key}={value}" for key, value in settings.items()),
             "env=gym",
-            f"env.id=rlexp.testing.tasks:rlexp-testing/{case.observations}-{case.actions}-v0",
+            f"env.id=rlexp.testing.toy_environments:rlexp-testing/{case.observations}-{case.actions}-v0",
             f"total_timesteps={STEPS}",
             f"output_dir={root}",
             "logger=none",

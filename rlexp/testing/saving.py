@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlexp.demonstrations.lockstep import isolated_random_state
-from rlexp.testing import tasks
+from rlexp.testing import toy_environments
 from rlexp.testing.cases import STEPS, Case, require, same, weights
 from rlexp.testing.training import trained
 
@@ -84,7 +84,7 @@ def learns_on_from_a_file(case: Case) -> None:
     with _file("model.zip") as path:
         trained(case).model.save(path)
         again: dict[str, Any] = (
-            {"demonstrations": tasks.demonstrate(case.observations, masked=case.masked)}
+            {"demonstrations": toy_environments.demonstrate(case.observations, masked=case.masked)}
             if case.demonstrations
             else {}
         )

@@ -58,7 +58,7 @@ def hints_at_the_gym_api(case: Case) -> None:
     :raises ContractError: when it does not
     """
     try:
-        trained(case).model.predict(case.task()().reset())
+        trained(case).model.predict(case.environment()().reset())
     except ValueError as error:
         require(
             "mixing Gym API" in str(error),

@@ -1,4 +1,4 @@
-"""A task small enough to learn in a second."""
+"""An environment small enough to learn in a second."""
 
 from __future__ import annotations
 

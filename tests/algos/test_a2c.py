@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from rlexp import registry
 from rlexp.algos.common.build import build
 from rlexp.networks.cnn import MinAtarCNN, is_small_image
-from tests.algos.acer_tasks import Chain, Grid, Images
+from tests.algos.acer_environments import Chain, Grid, Images
 
 
 @pytest.mark.parametrize("name", ["a2c", "ppo"])

@@ -21,7 +21,7 @@ from rlexp.algos.acer.policies import ACERPolicy
 from rlexp.algos.acer.replay import RUNNING, TERMINATED, TRUNCATED, Segments, TrajectoryReplayBuffer
 from rlexp.algos.acer.updates import Settings
 from rlexp.errors import UsageError
-from tests.algos.acer_tasks import SMALL, Chain, Grid, Images, Reach, make
+from tests.algos.acer_environments import SMALL, Chain, Grid, Images, Reach, make
 
 
 def parameters(model: ACER) -> list[th.Tensor]:
@@ -238,7 +238,7 @@ def test_std_is_learned_or_not() -> None:
 
 
 class Odd(Reach):
-    """A task of any spaces."""
+    """An environment of any spaces."""
 
     def __init__(self, action_space: Any = None, observation_space: Any = None) -> None:
         self.action_space = action_space or Reach.action_space

@@ -17,7 +17,7 @@ from rlexp.algos.acer.replay import TRUNCATED, Segments
 from rlexp.algos.acer.updates import acer_loss
 from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.errors import UsageError
-from tests.algos.acer_tasks import Chain, Grid, MaskedChain, Reach, Recall, make
+from tests.algos.acer_environments import Chain, Grid, MaskedChain, Reach, Recall, make
 from tests.algos.test_acer_updates import settings, some_segments
 
 LSTM = {"policy": "MlpLstmPolicy", "policy_kwargs": {"net_arch": [16], "lstm_hidden_size": 8}}
@@ -30,16 +30,16 @@ def everything(model: ACER) -> Segments:
 # --------------------------------------------------------------------------------------------- recurrent
 
 
-@pytest.mark.parametrize("task", [Chain, Reach])
-def test_unrolling_segments_repeats_acting(task: type) -> None:
-    model = make(task, n_envs=3, learning_rate=1e-30, replay_ratio=1, learning_starts=10_000, **LSTM)
+@pytest.mark.parametrize("environment", [Chain, Reach])
+def test_unrolling_segments_repeats_acting(environment: type) -> None:
+    model = make(environment, n_envs=3, learning_rate=1e-30, replay_ratio=1, learning_starts=10_000, **LSTM)
     model.learn(300)  # ten segments from each environment, with episodes beginning anywhere inside
     segments = everything(model)
     assert segments.lstm_states is not None and segments.lstm_states.shape == (2, 30, 8)
     assert (segments.lstm_states[:, :3] == 0).all() and (segments.lstm_states[:, 3:] != 0).any()
     statistics, _ = model.policy.evaluate_sequence(segments)
     taken = statistics[: segments.n_transitions]
-    expected = taken.log_softmax(-1) if task is Chain else taken
+    expected = taken.log_softmax(-1) if environment is Chain else taken
     found = segments.behaviour.flatten(0, 1)[:, : expected.shape[1]]
     th.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     th.testing.assert_close(model.policy.evaluate_average(segments), taken, atol=1e-5, rtol=1e-4)
@@ -125,7 +125,7 @@ def test_forbidden_actions_change_nothing() -> None:
 @pytest.mark.parametrize("policy", ["MlpPolicy", "MlpLstmPolicy"])
 def test_masks_are_respected_and_stored(policy: str) -> None:
     model = make(MaskedChain, n_envs=2, policy=policy, kind=MaskableACER, learning_starts=40)
-    model.learn(600)  # the task itself asserts that nothing forbidden is done
+    model.learn(600)  # the environment itself asserts that nothing forbidden is done
     segments = everything(model)
     assert segments.masks is not None
     indices = segments.observations.argmax(-1)

@@ -11,7 +11,7 @@ from torch.distributions import Categorical, Normal, kl_divergence
 
 from rlexp.algos.acer.replay import TERMINATED, TRUNCATED, Segments
 from rlexp.algos.acer.updates import Settings, acer_loss
-from tests.algos.acer_tasks import Reach, make
+from tests.algos.acer_environments import Reach, make
 
 
 def settings(**kwargs: Any) -> Settings:

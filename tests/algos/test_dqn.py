@@ -69,11 +69,13 @@ def test_it_learns(corridor: type[gymnasium.Env[Any, Any]], arguments: dict[str,
     env = DummyVecEnv([lambda: Monitor(Walk())] * 2)
     model = DQN("MlpPolicy", env, **{**SMALL, **more, **arguments})
     model.learn(1500)
-    task = Walk()
-    obs, _ = task.reset()
+    environment = Walk()
+    obs, _ = environment.reset()
     done, total = False, 0.0
     while not done:
-        obs, reward, terminated, truncated, _ = task.step(int(model.predict(obs, deterministic=True)[0]))
+        obs, reward, terminated, truncated, _ = environment.step(
+            int(model.predict(obs, deterministic=True)[0])
+        )
         done, total = terminated or truncated, total + float(reward)
     assert total == 1.0, "five steps to the right: four of -1 and one of +5"
 

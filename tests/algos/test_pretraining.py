@@ -18,8 +18,8 @@ from rlexp.algos.r2d3.r2d3 import R2D3
 from rlexp.algos.slac.slac import SLAC
 from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.runs import checkpoint
-from tests.algos.recurrent_tasks import Recall, demonstrate
-from tests.algos.remembering import Wander, vec
+from tests.algos.recall_environments import Wander, vec
+from tests.algos.recurrent_environments import Recall, demonstrate
 
 UPDATES, STEPS = 6, 60  # of pre-training, done in rounds of 2; and of the environment
 

@@ -23,7 +23,7 @@ from rlexp.config.compose import compose
 from rlexp.demonstrations.collect import by_model, record
 from rlexp.errors import UsageError
 from rlexp.runs.evaluation import Evaluator
-from tests.algos.recurrent_tasks import GridView, Recall, Screens
+from tests.algos.recurrent_environments import GridView, Recall, Screens
 from tests.conftest import Rlexp, only_run
 
 SMALL: dict[str, Any] = {
@@ -41,9 +41,11 @@ SMALL: dict[str, Any] = {
 SMALL_NETS = {"net_arch": [8], "lstm_hidden_size": 8}
 
 
-def make(task: Any = Recall, n_envs: int = 1, policy: str = "MlpPolicy", **kwargs: Any) -> R2D2:
+def make(environment: Any = Recall, n_envs: int = 1, policy: str = "MlpPolicy", **kwargs: Any) -> R2D2:
     nets = {**SMALL_NETS, **kwargs.pop("policy_kwargs", {})}
-    return R2D2(policy, make_vec_env(task, n_envs, seed=0), **{**SMALL, "policy_kwargs": nets, **kwargs})
+    return R2D2(
+        policy, make_vec_env(environment, n_envs, seed=0), **{**SMALL, "policy_kwargs": nets, **kwargs}
+    )
 
 
 def parameters(model: Any) -> list[th.Tensor]:
@@ -345,12 +347,12 @@ def test_a_ladder_of_exploration_rates() -> None:
     np.testing.assert_allclose(given[-1], per_actor_epsilons(3, 0.4, 3.0))
 
 
-@pytest.mark.parametrize(("task", "policy"), [(GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")])
-def test_grids_and_images(task: Any, policy: str) -> None:
-    model = make(task, 2, policy)
+@pytest.mark.parametrize(("environment", "policy"), [(GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")])
+def test_grids_and_images(environment: Any, policy: str) -> None:
+    model = make(environment, 2, policy)
     model.learn(150)
     assert model._n_updates > 10
-    observation = task().observation_space.sample()
+    observation = environment().observation_space.sample()
     actions, state = model.predict(observation, deterministic=True)
     assert np.ndim(actions) == 0 and state is not None and state[0].shape == (1, 16)
 

@@ -23,7 +23,7 @@ from rlexp.errors import UsageError
 from rlexp.losses.imitation import agreement, cloning_loss
 from rlexp.runs import checkpoint
 from rlexp.runs.evaluation import Evaluator
-from tests.algos.recurrent_tasks import GridView, Recall, Screens, demonstrate
+from tests.algos.recurrent_environments import GridView, Recall, Screens, demonstrate
 
 SMALL: dict[str, dict[type, Any]] = {
     "nets": {
@@ -42,11 +42,11 @@ SMALL: dict[str, dict[type, Any]] = {
 
 
 def make(
-    kind: Any, task: Any = Recall, demonstrations: Any = None, policy: str = "MlpPolicy", **kwargs: Any
+    kind: Any, environment: Any = Recall, demonstrations: Any = None, policy: str = "MlpPolicy", **kwargs: Any
 ) -> Any:
     kwargs = {**SMALL["arguments"][kind], "seed": 0, "device": "cpu", **kwargs}
-    env = kwargs.pop("env", None) or make_vec_env(task, 1, seed=0)
-    demonstrations = demonstrate(task) if demonstrations is None else demonstrations
+    env = kwargs.pop("env", None) or make_vec_env(environment, 1, seed=0)
+    demonstrations = demonstrate(environment) if demonstrations is None else demonstrations
     return kind(policy, env, demonstrations=demonstrations, policy_kwargs=dict(SMALL["nets"][kind]), **kwargs)
 
 
@@ -243,12 +243,12 @@ def test_a_recurrent_clone_and_a_feedforward_one() -> None:
 
 
 @pytest.mark.parametrize("kind", [R2D3, DQfD, BC])
-@pytest.mark.parametrize(("task", "policy"), [(GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")])
-def test_grids_and_images(kind: Any, task: Any, policy: str) -> None:
-    model = make(kind, task, demonstrate(task, 3), policy)
+@pytest.mark.parametrize(("environment", "policy"), [(GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")])
+def test_grids_and_images(kind: Any, environment: Any, policy: str) -> None:
+    model = make(kind, environment, demonstrate(environment, 3), policy)
     model.learn(60)
     assert model._n_updates > 0
-    model.predict(task().observation_space.sample(), deterministic=True)
+    model.predict(environment().observation_space.sample(), deterministic=True)
 
 
 @pytest.mark.parametrize("kind", [R2D3, DQfD, BC])

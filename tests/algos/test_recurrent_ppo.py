@@ -14,7 +14,7 @@ from rlexp.algos.recurrent_ppo.policies import SharedLstmPolicy
 from rlexp.algos.recurrent_ppo.recurrent_ppo import RecurrentPPO
 from rlexp.errors import UsageError
 from rlexp.networks.layer_norm_lstm import LayerNormLSTM
-from tests.algos.remembering import Wander, vec
+from tests.algos.recall_environments import Wander, vec
 from tests.conftest import Rlexp
 
 SHARED = {"shared_lstm": True, "enable_critic_lstm": False, "net_arch": [], "lstm_hidden_size": 6}

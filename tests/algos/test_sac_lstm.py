@@ -13,7 +13,7 @@ import torch as th
 from rlexp.algos.sac_lstm.sac_lstm import SACLSTM
 from rlexp.errors import UsageError
 from rlexp.networks.two_branch import HistoryBranch, TwoBranchHead
-from tests.algos.remembering import Recall, Wander, vec
+from tests.algos.recall_environments import Recall, Wander, vec
 from tests.conftest import Rlexp
 
 NETS: dict[str, Any] = {"actor_units": 8, "critic_units": 10, "lstm_hidden_size": 6}
@@ -199,7 +199,7 @@ def test_acting_step_by_step_is_the_sequence() -> None:
     for step in range(7):
         starts = np.array([step == 0, step in (0, 4)])
         action, state = model.predict(seen[step], state, starts, deterministic=True)
-        actions.append(action / 2.0)  # the task's own range is [-2, 2]
+        actions.append(action / 2.0)  # the environment's own range is [-2, 2]
     assert state is not None and [part.shape for part in state] == [(2, 6), (2, 6), (2, 2)]
     for env, first in ((0, 0), (1, 4)):
         done = np.stack([np.zeros(2, np.float32), *[actions[t][env] for t in range(first, 6)]])[:, None]
@@ -239,15 +239,15 @@ def test_it_remembers() -> None:
     arguments |= {"gamma": 0.5, "ent_coef": 0.05}
     model = SACLSTM("MlpPolicy", vec(Recall), policy_kwargs=nets, **{**SMALL, **arguments})
     model.learn(600)
-    task, total = Recall(), 0.0
+    environment, total = Recall(), 0.0
     for seed in range(20):
-        seen, _ = task.reset(seed=seed)
+        seen, _ = environment.reset(seed=seed)
         state = None
-        for _ in range(task.length):
+        for _ in range(environment.length):
             action, state = model.predict(seen, state, deterministic=True)
-            seen, reward, *_ = task.step(action)
+            seen, reward, *_ = environment.step(action)
             total += reward
-    assert total / 20 > 0.8 * task.length
+    assert total / 20 > 0.8 * environment.length
 
 
 @pytest.mark.parametrize("ent_coef", ["auto_0.1", 0.3])

@@ -26,7 +26,7 @@ from rlexp.algos.sac_lstm.policies import SACLSTMPolicy
 from rlexp.algos.slac.policies import SLACPolicy
 from rlexp.demonstrations import storage
 from rlexp.errors import UsageError
-from tests.algos.recurrent_tasks import GridView, Recall, Screens, demonstrate
+from tests.algos.recurrent_environments import GridView, Recall, Screens, demonstrate
 
 CARTPOLE, PENDULUM = "CartPole-v1", "Pendulum-v1"
 SEQUENCES = {"sequence_length": 4, "burn_in": 0, "sequence_period": 2, "batch_size": 4}

@@ -16,7 +16,7 @@ from rlexp.algos.slac.slac import SLAC
 from rlexp.buffers.sequence_replay import SequenceBatch
 from rlexp.envs.partial.env import pendulum
 from rlexp.errors import UsageError
-from tests.algos.remembering import Wander, vec
+from tests.algos.recall_environments import Wander, vec
 from tests.conftest import Rlexp
 
 NETS: dict[str, Any] = {
@@ -41,8 +41,12 @@ SMALL: dict[str, Any] = {
 STEPS = 100
 
 
-def build(n_envs: int = 1, task: Any = Wander, nets: dict[str, Any] | None = None, **kwargs: Any) -> SLAC:
-    return SLAC("MlpPolicy", vec(task, n_envs), policy_kwargs={**NETS, **(nets or {})}, **{**SMALL, **kwargs})
+def build(
+    n_envs: int = 1, environment: Any = Wander, nets: dict[str, Any] | None = None, **kwargs: Any
+) -> SLAC:
+    return SLAC(
+        "MlpPolicy", vec(environment, n_envs), policy_kwargs={**NETS, **(nets or {})}, **{**SMALL, **kwargs}
+    )
 
 
 def drawn(model: SLAC, n: int = 12) -> tuple[SequenceBatch, list[list[int]]]:
@@ -375,7 +379,7 @@ def test_the_latent_state_knows_what_is_hidden() -> None:
         "sequence_length": 8,
         "divergence_warmup": 0,
     }
-    model = build(task=lambda: pendulum("positions"), nets=nets, **settings)
+    model = build(environment=lambda: pendulum("positions"), nets=nets, **settings)
     model.learn(800)
     model._fit_normalizer()
     for _ in range(400):

@@ -23,7 +23,7 @@ N_STEPS, BATCH = 32, 64
 
 
 class Shapes(gymnasium.Env[Any, Any]):
-    """The shapes of CartPole, or of a continuous task, at next to no cost."""
+    """The shapes of CartPole, or of a continuous environment, at next to no cost."""
 
     observation_space = spaces.Box(-1, 1, (4,), np.float32)
 

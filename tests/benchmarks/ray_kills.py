@@ -40,7 +40,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 def cartpole() -> gymnasium.Env[Any, Any]:
-    """Build a task."""
+    """Build an environment."""
     return gymnasium.make("CartPole-v1", max_episode_steps=200)
 
 
@@ -50,7 +50,7 @@ def tasks(n_envs: int) -> DummyVecEnv:
 
 
 class Solved(BaseCallback):
-    """Ends training when the task is solved, and watches how long nothing was learned."""
+    """Ends training when the environment is solved, and watches how long nothing was learned."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     th.set_num_threads(1)
-    # As often per step as with one task in one process.
+    # As often per step as with one environment in one process.
     arguments = {**ARGUMENTS, "gradient_steps": given.envs}
     model = R2D2("MlpPolicy", tasks(given.envs), seed=given.seed, device="cpu", **arguments)
     watch, killer = Solved(), Killer(given.every or 1e9, given.shards > 1, given.seed)

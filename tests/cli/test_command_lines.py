@@ -139,7 +139,7 @@ CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     ((*PPO, "evaluation.episodes=9999999999999"), ("evaluation.episodes", "at most")),
     ((*PPO, "evaluation.seed=1e26"), ("evaluation.seed", "1e+26")),
     ((*PPO, "evaluation.seed=99999999999999999999999999"), ("evaluation.seed", "at most")),
-    # tasks
+    # environments
     (("algo=random", "env=repeat_previous", "total_timesteps=9", "env.decks=99999999999"), ("env.decks",)),
     (("algo=random", "env=autoencode", "total_timesteps=9", "env.decks=99999999999"), ("env.decks",)),
     (("algo=ppo", "env=blind_cliffwalk", "total_timesteps=9", "env.n_states=99999999999"), ("env.n_states",)),

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import SubprocVecEnv
 
 from rlexp import registry
-from rlexp.testing import check_environment, tasks
+from rlexp.testing import check_environment, toy_environments
 
 _OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "restaurant": {"plain": {}, "masks": {"masks": True}, "transcript": {"render_mode": "ansi"}},
@@ -59,8 +59,8 @@ def test_copies(name: str, options: dict[str, Any], copies: bool) -> None:
 @pytest.mark.parametrize("kind", ["vector", "image", "dict"])
 def test_the_tasks_of_the_contracts_keep_them(kind: str) -> None:
     for actions in ("discrete", "continuous"):
-        check_environment(tasks.make(kind, actions))
-    check_environment(tasks.make(kind, masked=True))
+        check_environment(toy_environments.make(kind, actions))
+    check_environment(toy_environments.make(kind, masked=True))
 
 
 def test_a_built_environment_in_a_process_of_its_own() -> None:

@@ -30,7 +30,7 @@ class Process:
         self.dead = self.hangs = False
 
     def work(self) -> None:
-        """Answer what there is, up to the first that takes steps in a task."""
+        """Answer what there is, up to the first that takes steps in an environment."""
         while self.queue and not self.hangs:
             if self._answer() == "collect":
                 return

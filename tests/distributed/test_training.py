@@ -21,7 +21,7 @@ from rlexp.distributed.worker import EnvWorker
 from rlexp.envs.common.episode_replay import EpisodeReplay
 from rlexp.runs import checkpoint
 from rlexp.runs.evaluation import Evaluator
-from tests.algos.recurrent_tasks import GridView, Recall, Screens, demonstrate
+from tests.algos.recurrent_environments import GridView, Recall, Screens, demonstrate
 from tests.distributed.one_process import OneProcess
 
 SMALL: dict[str, Any] = {
@@ -38,10 +38,10 @@ SMALL: dict[str, Any] = {
 
 
 def make(
-    task: Any = Recall, policy: str = "MlpPolicy", kind: Any = R2D2, n_envs: int = 2, **kwargs: Any
+    environment: Any = Recall, policy: str = "MlpPolicy", kind: Any = R2D2, n_envs: int = 2, **kwargs: Any
 ) -> tuple[Any, Callable[[], Any]]:
     def envs() -> Any:
-        return make_vec_env(task, n_envs, seed=0, wrapper_class=EpisodeReplay)
+        return make_vec_env(environment, n_envs, seed=0, wrapper_class=EpisodeReplay)
 
     return kind(policy, envs(), seed=0, **{**SMALL, **kwargs}), envs
 
@@ -69,10 +69,10 @@ def train(steps: int, options: Options, engine: OneProcess, model: Any, envs: An
 
 
 @pytest.mark.parametrize(
-    ("task", "policy"), [(Recall, "MlpPolicy"), (GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")]
+    ("environment", "policy"), [(Recall, "MlpPolicy"), (GridView, "MultiInputPolicy"), (Screens, "CnnPolicy")]
 )
-def test_every_kind_of_observation_travels(task: Any, policy: str) -> None:
-    model, envs = make(task, policy)
+def test_every_kind_of_observation_travels(environment: Any, policy: str) -> None:
+    model, envs = make(environment, policy)
     before = [value.clone() for value in model.policy.parameters()]
     train(80, Options(), OneProcess(), model, envs)
     assert any(not th.equal(one, other) for one, other in zip(before, model.policy.parameters(), strict=True))
@@ -84,7 +84,7 @@ def test_updates_keep_the_ratio_of_one_process() -> None:
     train(600, Options(actors=3, replay_shards=2), OneProcess(), model, envs, callback=watch)
     steps = model.num_timesteps
     assert 600 <= steps < 600 + 2 * 4, "no more than one result too many"
-    assert model._n_updates == (steps - 40) // 8  # train_freq 4, of two tasks
+    assert model._n_updates == (steps - 40) // 8  # train_freq 4, of two environments
     assert watch.episodes == model._episode_num and abs(watch.length - steps) < 3 * 2 * 4
 
 
@@ -238,7 +238,7 @@ def test_a_budget_of_episodes_is_kept() -> None:
     model, envs = make()
     watch = Watch(at_most=17)
     train(10**6, Options(), OneProcess(), model, envs, callback=watch)
-    assert watch.episodes == 17 or watch.episodes == 18, "two tasks may end at the same moment"
+    assert watch.episodes == 17 or watch.episodes == 18, "two environments may end at the same moment"
 
 
 def test_a_checkpoint_goes_on_with_weights_and_counters(tmp_path: Any) -> None:

@@ -107,7 +107,7 @@ def test_zero_coefficients_look_one_step_ahead() -> None:
 
 @pytest.mark.parametrize("opc", [False, True])
 def test_true_values_are_the_fixed_point(opc: bool) -> None:
-    """E_μ[Q^ret(x, a)] = Q^π(x, a) for any behaviour, all trajectories of a small task enumerated."""
+    """E_μ[Q^ret(x, a)] = Q^π(x, a) for any behaviour, all trajectories of a small environment enumerated."""
     rng = np.random.default_rng(3)
     transition = rng.dirichlet(np.ones(2), size=(2, 2))  # (state, action, next state)
     reward = rng.normal(size=(2, 2))

@@ -1,4 +1,4 @@
-"""A task that says what reads its observations is read by just that, whatever algorithm learns it."""
+"""An environment that says what reads its observations is read by just that, whatever algorithm learns it."""
 
 from __future__ import annotations
 

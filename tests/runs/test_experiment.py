@@ -115,13 +115,13 @@ def test_the_run_folder(rlexp, tmp_path: Path) -> None:
 def test_the_recorded_evaluation_is_of_the_saved_weights(
     tmp_path: Path, algo: str, options: tuple[str, ...], total: int
 ) -> None:
-    task = ("env=gym", "env.id=Pendulum-v1", "logger=none", "evaluation.episodes=2")
+    environment = ("env=gym", "env.id=Pendulum-v1", "logger=none", "evaluation.episodes=2")
     budget = (
         f"total_timesteps={total}",
         f"evaluation.every_timesteps={total // 4}",
         "algo.learning_rate=0.01",
     )
-    assert main([f"algo={algo}", *task, *budget, *options, f"output_dir={tmp_path}"]) == 0
+    assert main([f"algo={algo}", *environment, *budget, *options, f"output_dir={tmp_path}"]) == 0
     folder = only_run(tmp_path)
     entry = run_folder.read_record(folder)
     rows = run_folder.read_jsonl(folder / run_folder.EVALUATIONS)
@@ -211,7 +211,7 @@ def test_interrupted_in_order(rlexp, tmp_path: Path, number: int, code: int) -> 
 
 
 def test_a_failing_run_is_recorded(rlexp, tmp_path: Path) -> None:
-    (tmp_path / "broken_task.py").write_text(
+    (tmp_path / "broken_env.py").write_text(
         "import gymnasium\n"
         "class Broken(gymnasium.Env):\n"
         "    observation_space = gymnasium.spaces.Box(0, 1, (2,))\n"
@@ -223,7 +223,7 @@ def test_a_failing_run_is_recorded(rlexp, tmp_path: Path) -> None:
         "        raise RuntimeError('the simulator crashed')\n"
         "gymnasium.register('Broken-v0', entry_point=Broken, disable_env_checker=True)\n"
     )
-    arguments = ("algo=ppo", "env=gym", "env.id=broken_task:Broken-v0", "total_timesteps=100", "logger=none")
+    arguments = ("algo=ppo", "env=gym", "env.id=broken_env:Broken-v0", "total_timesteps=100", "logger=none")
     result = rlexp(*arguments, env={"PYTHONPATH": str(tmp_path)})
     assert result.returncode == 1
     assert "the simulator crashed" in result.stderr and "Traceback" not in result.stderr

@@ -61,7 +61,7 @@ PLANT = (
 )
 
 
-def task_for(spec: registry.AlgoSpec) -> tuple[str, ...]:
+def env_for(spec: registry.AlgoSpec) -> tuple[str, ...]:
     if spec.controller is not None:
         return CONTROLLED.get(spec.name, PLANT)
     return ("env=repeat_previous",) if "discrete" in spec.actions else ("env=pendulum_p",)
@@ -69,7 +69,7 @@ def task_for(spec: registry.AlgoSpec) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Demonstrations by chance, on the task of the learners that need some."""
+    """Demonstrations by chance, on the environment of the learners that need some."""
     env = RepeatPreviousEnv(**_options("repeat_previous"))
     chance = collect.by_model(RandomPolicy("", env), False, False)
     episodes, _ = collect.record([env], chance, collect.episode_seeds(0, 3), 0, lambda *_: None)
@@ -107,7 +107,7 @@ def test_evaluate_repeats_the_recorded_one(
     spec = registry.algo(name)
     arguments = [f"algo={name}", "total_timesteps=200", "evaluation.episodes=4", "evaluation.n_envs=2"]
     arguments += [
-        *task_for(spec),
+        *env_for(spec),
         *SMALL.get(name, ()),
         f"evaluation.deterministic={str(deterministic).lower()}",
     ]

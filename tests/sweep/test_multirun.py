@@ -16,7 +16,7 @@ from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
 from rlexp.sweep import multirun
 
-# Two options of every group; the tuned settings follow algorithm and task, the protocol follows the task.
+# Two options of every group; the tuned settings follow algorithm and environment, the protocol follows the task.
 GROUPS = {
     "algo": ("ppo", "lcpo"),
     "env": ("restaurant", "blind_cliffwalk"),

@@ -1,4 +1,4 @@
-"""The task as a gymnasium environment."""
+"""The restaurant as a gymnasium environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrappers that any task can wear, tried on this one."""
+"""Wrappers that any environment can wear, tried on this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An algorithm and a task from outside, as a package of one's own would bring them."""
+"""An algorithm and an environment from outside, as a package of one's own would bring them."""
 
 from rlexp.registry import AlgoSpec, EnvSpec
 

@@ -1,4 +1,4 @@
-"""A task from outside."""
+"""An environment from outside."""
 
 from typing import Any
 

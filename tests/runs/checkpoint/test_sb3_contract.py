@@ -108,10 +108,10 @@ class _StopAt(BaseCallback):
 
 def _not_restored(name: str) -> set[str]:
     """Return attributes of an algorithm that is stopped in the middle, and which resuming does not bring back."""
-    task, make = _MAKERS[name]
+    environment, make = _MAKERS[name]
 
     def build() -> Any:
-        return make(DummyVecEnv([lambda: EpisodeReplay(Monitor(gymnasium.make(task)))]))
+        return make(DummyVecEnv([lambda: EpisodeReplay(Monitor(gymnasium.make(environment)))]))
 
     fresh, stopped, resumed = build(), build(), build()
     with pytest.raises(KeyboardInterrupt):

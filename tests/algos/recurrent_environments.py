@@ -1,4 +1,4 @@
-"""Small tasks for learners with a memory, and demonstrations of them."""
+"""Small environments for learners with a memory, and demonstrations of them."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class Screens(GridView):
         return image
 
 
-def demonstrate(task: type[Any], episodes: int = 20, seed: int = 0) -> Demonstrations:
+def demonstrate(environment: type[Any], episodes: int = 20, seed: int = 0) -> Demonstrations:
     """Let the expert play."""
-    env = task()
+    env = environment()
     found = []
     for number in range(episodes):
         seen, actions, rewards = [env.reset(seed=seed + number)[0]], [], []

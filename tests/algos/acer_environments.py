@@ -1,4 +1,4 @@
-"""Small tasks for ACER, and ACER with small settings."""
+"""Small environments for ACER, and ACER with small settings."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class Grid(Images):
         return self.np_random.integers(0, 2, (4, 10, 10), np.uint8)
 
 
-def make(task: Any = Chain, n_envs: int = 1, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """Build ACER (or another ``kind``) on the chain, or on another task, small settings by default."""
+def make(environment: Any = Chain, n_envs: int = 1, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
+    """Build ACER (or another ``kind``) on the chain, or on another environment, small settings by default."""
     kind = kwargs.pop("kind", ACER)
     kwargs = {**SMALL, "policy_kwargs": {**SMALL_NETS, **kwargs.pop("policy_kwargs", {})}, **kwargs}
-    return kind(policy, make_vec_env(task, n_envs, seed=0), **kwargs)
+    return kind(policy, make_vec_env(environment, n_envs, seed=0), **kwargs)
