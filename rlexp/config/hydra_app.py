@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CONFIG_NAME = "config"
 
-Task = Callable[[DictConfig], None]  # trains one run
+TaskFunction = Callable[[DictConfig], None]  # trains one run
 
 
 def _register() -> None:
@@ -191,11 +191,11 @@ class HydraApp:
         """Install or remove tab completion, or answer a query of the shell: ``"install=bash"``."""
         self._hydra.shell_completion(CONFIG_NAME, [request])
 
-    def run(self, overrides: Sequence[str], task: Task) -> None:
+    def run(self, overrides: Sequence[str], task: TaskFunction) -> None:
         """Run one job in this process."""
         self._hydra.run(CONFIG_NAME, task, [*overrides, "hydra.mode=RUN"], with_log_configuration=False)
 
-    def launcher(self, cfg: DictConfig, task: Task) -> Launcher:
+    def launcher(self, cfg: DictConfig, task: TaskFunction) -> Launcher:
         """Return the launcher that a config names.
 
         :param cfg: composed for a multirun

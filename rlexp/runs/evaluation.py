@@ -73,13 +73,13 @@ class Evaluator:
         ):
             episodes = self._play(model)
         row: dict[str, Any] = {"n": len(episodes)}
-        row |= _spread("return", [episode["return"] for episode in episodes])
-        row |= _spread("length", [episode["length"] for episode in episodes])
+        row |= _mean_and_std("return", [episode["return"] for episode in episodes])
+        row |= _mean_and_std("length", [episode["length"] for episode in episodes])
         successes = [episode["is_success"] for episode in episodes if "is_success" in episode]
         if successes:
             row["success_rate"] = float(np.mean(successes))
         for metric in self.metrics:
-            row |= _spread(metric, [episode[metric] for episode in episodes if metric in episode])
+            row |= _mean_and_std(metric, [episode[metric] for episode in episodes if metric in episode])
         if self._summarize is not None:
             row |= self._summarize([episode["infos"] for episode in episodes])
         row["wall_s"] = round(time.perf_counter() - started, 3)
@@ -118,7 +118,7 @@ class Evaluator:
         return {"return": total, "length": length, **found}
 
 
-def _spread(name: str, values: list[float]) -> dict[str, float]:
+def _mean_and_std(name: str, values: list[float]) -> dict[str, float]:
     return {f"{name}_mean": float(np.mean(values)), f"{name}_std": float(np.std(values))} if values else {}
 
 

@@ -33,7 +33,7 @@ from rlexp.buffers.rank_heap import PowerLaw, RankHeap, draw_ranks, set_keys
 from rlexp.buffers.sum_tree import SumMinTree, draw_masses, set_masses
 
 Floats = npt.NDArray[np.float64]
-Memory = npt.NDArray[np.int64]
+ReplayMemory = npt.NDArray[np.int64]
 
 ORDERS = ("uniform", "oracle", "fresh", "greedy", "proportional", "rank")
 INITIAL = ("max", "exact")
@@ -45,7 +45,7 @@ GIVE_UP = 2_000_000_000
 _BLOCK = 4096
 
 
-def transitions(n: int, rng: np.random.Generator) -> Memory:
+def transitions(n: int, rng: np.random.Generator) -> ReplayMemory:
     """Return the memory: ``2 * state + right`` of each transition, ``(2^(n+1) - 2,)``, shuffled.
 
     Of the ``2^n`` sequences half of those that reach a state take its right action, the other half fall.
@@ -54,8 +54,8 @@ def transitions(n: int, rng: np.random.Generator) -> Memory:
     :param rng: decides the order
     """
     copies = np.repeat(2 ** np.arange(n)[::-1], 2)
-    memory = np.repeat(np.arange(2 * n), copies)
-    return rng.permutation(memory)
+    replay_memory = np.repeat(np.arange(2 * n), copies)
+    return rng.permutation(replay_memory)
 
 
 def true_values(n: int) -> Floats:
@@ -78,11 +78,11 @@ def updates_until_solved(order: str, n: int, seed: int, initial: str = "max") ->
     :raises RuntimeError: when it takes more than :data:`GIVE_UP` updates
     """
     rng = np.random.default_rng(seed)
-    memory = transitions(n, rng)
+    replay_memory = transitions(n, rng)
     values, truth, gamma = rng.normal(0, 0.1, size=2 * n), true_values(n), 1 - 1 / n
     if order in ("oracle", "fresh"):
         return int(_best_first(values, truth, gamma, order == "oracle"))
-    replay = _replayer(order, memory, values, truth, gamma, initial)
+    replay = _replayer(order, replay_memory, values, truth, gamma, initial)
     updates = 0
     while True:
         done, solved = replay(rng.random(_BLOCK))
@@ -94,28 +94,30 @@ def updates_until_solved(order: str, n: int, seed: int, initial: str = "max") ->
 
 
 def _replayer(
-    order: str, memory: Memory, values: Floats, truth: Floats, gamma: float, initial: str
+    order: str, replay_memory: ReplayMemory, values: Floats, truth: Floats, gamma: float, initial: str
 ) -> Callable[[Floats], tuple[int, bool]]:
     """Return what replays one transition per random number, and says how many it took and whether that was enough."""
-    size = len(memory)
+    size = len(replay_memory)
     if order == "uniform":
-        return lambda uniforms: _uniform(memory, values, truth, gamma, uniforms)
+        return lambda uniforms: _uniform(replay_memory, values, truth, gamma, uniforms)
     known = np.ones(2 * len(truth))
     if initial == "exact":
         known = np.abs([_error(values, kind, gamma) for kind in range(len(truth))]) + EPSILON
     if order == "proportional":
         tree = SumMinTree(size)
-        tree.set(np.arange(size), known[memory] ** EXPONENTS[order])
+        tree.set(np.arange(size), known[replay_memory] ** EXPONENTS[order])
         drawn: Any = _proportional
-        return lambda uniforms: drawn(*tree.arrays, EXPONENTS[order], memory, values, truth, gamma, uniforms)
+        return lambda uniforms: drawn(
+            *tree.arrays, EXPONENTS[order], replay_memory, values, truth, gamma, uniforms
+        )
     heap = RankHeap(size)
-    heap.set(np.arange(size), known[memory])
+    heap.set(np.arange(size), known[replay_memory])
     heap.sort()
     law = PowerLaw(size, EXPONENTS["rank"])
     greedy = order == "greedy"
     ranked: Any = _ranked
     return lambda uniforms: ranked(
-        *heap.arrays, law.running, law.first, greedy, memory, values, truth, gamma, uniforms
+        *heap.arrays, law.running, law.first, greedy, replay_memory, values, truth, gamma, uniforms
     )
 
 
@@ -168,11 +170,11 @@ def _learn(values: Any, kind: int, gamma: float) -> Any:
 
 
 @compiled
-def _uniform(memory: Any, values: Any, truth: Any, gamma: float, uniforms: Any) -> Any:
+def _uniform(replay_memory: Any, values: Any, truth: Any, gamma: float, uniforms: Any) -> Any:
     for k in range(uniforms.size):
         if _mse(values, truth) < SOLVED:
             return k, True
-        _learn(values, memory[int(uniforms[k] * memory.size)], gamma)
+        _learn(values, replay_memory[int(uniforms[k] * replay_memory.size)], gamma)
     return uniforms.size, False
 
 
@@ -183,7 +185,7 @@ def _proportional(
     starts: Any,
     counts: Any,
     alpha: float,
-    memory: Any,
+    replay_memory: Any,
     values: Any,
     truth: Any,
     gamma: float,
@@ -194,7 +196,7 @@ def _proportional(
         if _mse(values, truth) < SOLVED:
             return k, True
         item = draw_masses(sums, starts, uniforms[k : k + 1])[0]
-        mass[0] = (_learn(values, memory[item[0]], gamma) + EPSILON) ** alpha
+        mass[0] = (_learn(values, replay_memory[item[0]], gamma) + EPSILON) ** alpha
         set_masses(sums, minima, starts, counts, item, mass)
     return uniforms.size, False
 
@@ -208,7 +210,7 @@ def _ranked(
     running: Any,
     first: Any,
     greedy: bool,
-    memory: Any,
+    replay_memory: Any,
     values: Any,
     truth: Any,
     gamma: float,
@@ -220,7 +222,7 @@ def _ranked(
             return k, True
         place = 0 if greedy else draw_ranks(running, first, size[0], uniforms[k : k + 1])[0]
         item[0] = items[place]
-        key[0] = _learn(values, memory[item[0]], gamma)
+        key[0] = _learn(values, replay_memory[item[0]], gamma)
         set_keys(keys, items, places, size, item, key)
     return uniforms.size, False
 
@@ -247,7 +249,7 @@ def measure(n_states: int = 16, seeds: int = 10) -> dict[str, Any]:
     return {"states": states, "updates": updates, "growth": slopes}
 
 
-def study(states: Sequence[int], seeds: int, initial: str) -> dict[str, Memory]:
+def study(states: Sequence[int], seeds: int, initial: str) -> dict[str, ReplayMemory]:
     """Return updates until solved by order of replay, ``(len(states), seeds)`` each.
 
     :param states: lengths of the chain
@@ -262,7 +264,7 @@ def study(states: Sequence[int], seeds: int, initial: str) -> dict[str, Memory]:
     }
 
 
-def growth(states: Sequence[int], updates: Memory, uniform: Memory) -> tuple[float, float, float]:
+def growth(states: Sequence[int], updates: ReplayMemory, uniform: ReplayMemory) -> tuple[float, float, float]:
     """Fit ``gain = a 2^(b n)`` to the gain over uniform replay of the same seed.
 
     :param states: lengths of the chain, n

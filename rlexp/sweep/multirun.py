@@ -19,7 +19,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from rlexp.config import hydra_app, paths
-from rlexp.config.hydra_app import HydraApp, Task, parse
+from rlexp.config.hydra_app import HydraApp, TaskFunction, parse
 from rlexp.errors import RunFailed, UsageError, first_line
 from rlexp.runs import folder as run_folder
 from rlexp.runs.preflight import check_writable
@@ -82,7 +82,7 @@ def _unshuffled(override: Any) -> Any:
     return override
 
 
-def launch(app: HydraApp, runs: Sequence[Sequence[str]], task: Task | None = None) -> Path:
+def launch(app: HydraApp, runs: Sequence[Sequence[str]], task: TaskFunction | None = None) -> Path:
     """Run all of them with the launcher that the command line chose.
 
     :param runs: the overrides of each

@@ -59,7 +59,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "z1_dim": 4, "z2_dim": 4, "model_arch": [8], "net_arch": [8],
     },
 }  # fmt: skip
-DEMONSTRATED = ("dqfd", "r2d3", "bc")
+DEMONSTRATION_LEARNERS = ("dqfd", "r2d3", "bc")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def of(
     :param demonstrations: see :class:`Case`; None: whether it is one of ours that does
     """
     chosen = _usual(spec) if settings is None else settings
-    from_demonstrations = spec.name in DEMONSTRATED if demonstrations is None else demonstrations
+    from_demonstrations = spec.name in DEMONSTRATION_LEARNERS if demonstrations is None else demonstrations
     kinds = [
         (seen, acted)
         for seen in ("vector", "image", "dict")

@@ -17,9 +17,9 @@ def test_the_memory_is_what_all_sequences_lead_to(n: int) -> None:
             counted[2 * state + right] += 1
             if not right:
                 break
-    memory = cliffwalk.transitions(n, np.random.default_rng(0))
-    assert len(memory) == 2 ** (n + 1) - 2
-    assert np.array_equal(np.bincount(memory, minlength=2 * n), counted)
+    replay_memory = cliffwalk.transitions(n, np.random.default_rng(0))
+    assert len(replay_memory) == 2 ** (n + 1) - 2
+    assert np.array_equal(np.bincount(replay_memory, minlength=2 * n), counted)
 
 
 def test_true_values_have_no_error() -> None:
@@ -30,14 +30,14 @@ def test_true_values_have_no_error() -> None:
 
 def _plain_uniform(n: int, seed: int) -> int:
     rng = np.random.default_rng(seed)
-    memory = cliffwalk.transitions(n, rng)
+    replay_memory = cliffwalk.transitions(n, rng)
     values, truth, gamma = rng.normal(0, 0.1, size=2 * n), cliffwalk.true_values(n), 1 - 1 / n
     updates = 0
     while True:
         for uniform in rng.random(4096):
             if np.mean((values - truth) ** 2) < 1e-3:
                 return updates
-            state, right = divmod(int(memory[int(uniform * len(memory))]), 2)
+            state, right = divmod(int(replay_memory[int(uniform * len(replay_memory))]), 2)
             after = 0.0 if not right or state == n - 1 else values[2 * state + 2 : 2 * state + 4].max()
             reward = 1.0 if right and state == n - 1 else 0.0
             values[2 * state + right] += 0.25 * (reward + gamma * after - values[2 * state + right])
@@ -63,11 +63,11 @@ def test_what_limits_prioritizing_is_that_stored_errors_are_out_of_date() -> Non
     states = [9, 11]
     found = cliffwalk.study(states, 4, "max")
     for row, n in enumerate(states):
-        memory = 2 ** (n + 1) - 2
+        replay_memory = 2 ** (n + 1) - 2
         for order in ("greedy", "proportional", "rank"):
-            assert np.median(found[order][row]) > 0.9 * memory, "nearly all have to be replayed once"
+            assert np.median(found[order][row]) > 0.9 * replay_memory, "nearly all have to be replayed once"
         for order in ("oracle", "fresh"):
-            assert np.median(found[order][row]) < 0.5 * memory
+            assert np.median(found[order][row]) < 0.5 * replay_memory
 
 
 def _plain_fresh(n: int, seed: int) -> int:

@@ -91,7 +91,7 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         super().__init__(policy, env, n_steps=n_steps, gamma=gamma, replay_buffer_class=kind, **dqn)
 
     def _setup_model(self) -> None:
-        shares = _are_screens(self.observation_space) if self.share_frames is None else self.share_frames
+        shares = _are_image_stacks(self.observation_space) if self.share_frames is None else self.share_frames
         self.replay_buffer_kwargs["share_frames"] = shares
         with warnings.catch_warnings():
             # Our buffers take n_steps through replay_buffer_kwargs.
@@ -189,6 +189,6 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
         self._n_calls, self.exploration_rate = state["n_calls"], state["exploration_rate"]
 
 
-def _are_screens(space: spaces.Space[Any]) -> bool:
+def _are_image_stacks(space: spaces.Space[Any]) -> bool:
     shape = space.shape or ()
     return space.dtype == np.uint8 and len(shape) == 3 and shape[0] > 1 and min(shape[1:]) >= 36

@@ -100,9 +100,9 @@ class Domain:
             if all(venue[slot] == value for slot, value in wanted)
         )
         open_slots = [slot for slot, value in zip(SLOTS, key, strict=True) if value is None]
-        told_apart = any(len({self.venues[row][slot] for row in rows}) > 1 for slot in open_slots)
+        distinguishable = any(len({self.venues[row][slot] for row in rows}) > 1 for slot in open_slots)
         # Before anything has been accepted there is always something to ask.
-        discriminable = (len(rows) > 1 and told_apart) or len(open_slots) == len(SLOTS)
+        discriminable = (len(rows) > 1 and distinguishable) or len(open_slots) == len(SLOTS)
         return Query(rows, discriminable, bool(wanted))
 
 
@@ -297,11 +297,11 @@ def _find_table(connection: sqlite3.Connection, requestable: Sequence[str]) -> s
     for table in tables:
         columns = {row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')}
         lacking[table] = [slot for slot in requestable if slot not in columns]
-    fitting = [table for table, missing in lacking.items() if not missing]
-    if len(fitting) == 1:
-        return str(fitting[0])
-    if fitting:
-        return f"!more than one table has all the columns: {', '.join(fitting)}"
+    matching = [table for table, missing in lacking.items() if not missing]
+    if len(matching) == 1:
+        return str(matching[0])
+    if matching:
+        return f"!more than one table has all the columns: {', '.join(matching)}"
     if len(tables) == 1:
         columns_lacking = ", ".join(lacking[tables[0]])
         return f"!table {tables[0]} lacks the column{'s' * (len(lacking[tables[0]]) > 1)} {columns_lacking}"

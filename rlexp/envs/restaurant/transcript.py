@@ -122,12 +122,12 @@ def system_sentence(act: DialogueAct) -> str:
 
 
 def _inform_sentence(items: Sequence[Item]) -> str:
-    told = [(slot, value) for slot, operator, value in items if slot != "name" and operator == "="]
+    stated = [(slot, value) for slot, operator, value in items if slot != "name" and operator == "="]
     names = [value or "" for slot, operator, value in items if slot == "name" and operator == "="]
     excluded = [value or "" for slot, operator, value in items if slot == "name" and operator == "!="]
     details = [
         f"I do not know its {slot_name(slot)}" if value in _UNKNOWN else f"{slot_name(slot)} {_value(value)}"
-        for slot, value in told
+        for slot, value in stated
     ]
     if NO_VENUE in names:
         nothing = f"Nothing else than {_list(excluded)}" if excluded else "I am sorry, there is nothing"

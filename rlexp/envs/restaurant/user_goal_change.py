@@ -88,16 +88,16 @@ def choose_among_listed(user: UserState, act: DialogueAct) -> str | None:
     listed = [value for _, operator, value in act[1] if operator == "!=" and value is not None]
     if not listed:
         return None
-    fitting = [
+    matching = [
         name
         for name in listed
         if name not in goal.name_not and (goal.name_is is None or goal.name_is == name)
     ]
-    if not fitting:
+    if not matching:
         goal.name_is = None
         goal.name_not.clear()
-        fitting = listed
-    chosen = fitting[int(user.random.random() * len(fitting))]
+        matching = listed
+    chosen = matching[int(user.random.random() * len(matching))]
     goal.requests["name"] = chosen
     mentioned = [slot for slot, _, _ in act[1]]
     given_up = [slot for slot in SLOTS if slot not in mentioned]

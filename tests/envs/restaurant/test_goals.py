@@ -50,15 +50,15 @@ def test_requests(domain: Domain) -> None:
 
 
 def _goal(domain: Domain, **requests: str | None) -> tuple[Goal, list[str]]:
-    fitting = [domain.venues[row]["name"] for row in domain.query("east", "indian", "moderate").rows]
+    matching = [domain.venues[row]["name"] for row in domain.query("east", "indian", "moderate").rows]
     goal = Goal({"area": "east", "food": "indian", "pricerange": "moderate"}, dict(requests))
-    return goal, fitting
+    return goal, matching
 
 
 def test_success_needs_every_answer_and_a_fitting_venue(domain: Domain) -> None:
-    goal, fitting = _goal(domain, name=None, phone=None)
+    goal, matching = _goal(domain, name=None, phone=None)
     assert not is_success(domain, goal)
-    goal.requests["name"] = fitting[0]
+    goal.requests["name"] = matching[0]
     assert not is_success(domain, goal), "the phone number is still unknown"
     goal.requests["phone"] = ""
     assert is_success(domain, goal), "an empty answer is an answer"
@@ -72,14 +72,14 @@ def test_success_needs_every_answer_and_a_fitting_venue(domain: Domain) -> None:
 
 
 def test_success_respects_constraints_on_the_name(domain: Domain) -> None:
-    goal, fitting = _goal(domain, name=None)
-    goal.requests["name"] = fitting[0]
-    goal.name_is = fitting[1]
+    goal, matching = _goal(domain, name=None)
+    goal.requests["name"] = matching[0]
+    goal.name_is = matching[1]
     assert not is_success(domain, goal)
     goal.name_is = None
-    goal.name_not = [fitting[0]]
+    goal.name_not = [matching[0]]
     assert not is_success(domain, goal)
-    goal.name_not = [fitting[1]]
+    goal.name_not = [matching[1]]
     assert is_success(domain, goal)
 
 
