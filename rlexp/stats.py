@@ -20,7 +20,7 @@ BOOTSTRAP_SEED = 2021
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 
-# Stands for "never" inside a bootstrap: percentiles interpolate, and infinity minus infinity is no number.
+# Stands for "never" inside a bootstrap: percentiles interpolate, and infinity minus infinity is not a number.
 _NEVER = 1e150
 
 Array = NDArray[np.float64]

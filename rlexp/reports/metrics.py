@@ -226,7 +226,7 @@ def _difference(first: Metric, second: Metric, loaded: LoadedRuns) -> Difference
         improvement = 1.0 - improvement
     value = first.mean - second.mean
     interval = stats.difference_interval(a, b)
-    if first.column.threshold is not None:  # the crossing of a mean curve is no mean over seeds
+    if first.column.threshold is not None:  # the crossing of a mean curve is not a mean over seeds
         x, y = (curves(loaded, metric.row.label, metric.column.metric) for metric in (first, second))
         interval = stats.crossing_difference_interval(x, y, first.column.threshold)
     return Difference(first.row.label, second.row.label, first.column, value, interval, improvement)

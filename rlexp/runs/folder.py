@@ -123,7 +123,7 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
         except ValueError as error:
             raise UsageError(f"{path}: damaged, line {number} is no JSON ({error})") from error
         if not isinstance(row, dict):
-            raise UsageError(f"{path}: damaged, line {number} is no row")
+            raise UsageError(f"{path}: damaged, line {number} is not a row")
         rows.append(row)
     return rows
 

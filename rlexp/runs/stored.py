@@ -73,7 +73,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _checked(value: Any, depth: int) -> Any:
@@ -98,7 +98,7 @@ def validate_record(record: Any) -> dict[str, Any]:
     :raises ValueError: naming the first entry that is not
     """
     if not isinstance(record, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     if record.get("status") not in STATUSES:
         raise ValueError("it has no valid status")
     for key, kind in _RECORD.items():

@@ -27,7 +27,7 @@ def open_file(path: Path, mode: str, below: Path | None = None, buffering: int =
 
     :param path: file in a run folder
     :param below: the run folder; None: the folder in which the file lies
-    :raises UsageError: when a component below the run folder is a link, or when it is no regular file
+    :raises UsageError: when a component below the run folder is a link, or when it is not a regular file
     :raises OSError: when it cannot be opened
     """
     with _parent(path, below) as parent:
@@ -38,7 +38,7 @@ def open_file(path: Path, mode: str, below: Path | None = None, buffering: int =
             handle = os.open(path.name, flags | more, 0o666, dir_fd=parent)
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 os.close(handle)
-                raise UsageError(f"{path}: is no regular file; it is not opened")
+                raise UsageError(f"{path}: is not a regular file; it is not opened")
             return handle
 
         try:
@@ -176,5 +176,5 @@ def _explain(error: OSError, path: Path) -> NoReturn:
     if error.errno in (errno.ELOOP, errno.EMLINK) or (error.errno == errno.ENOTDIR and path.is_symlink()):
         raise UsageError(f"{path}: is a link, which is not followed") from error
     if error.errno in (errno.ENXIO, errno.EISDIR):  # a named pipe, socket or folder opened for writing
-        raise UsageError(f"{path}: is no regular file; it is not opened") from error
+        raise UsageError(f"{path}: is not a regular file; it is not opened") from error
     raise OSError(error.errno, error.strerror, str(path)) from error

@@ -201,7 +201,7 @@ class Arena:
             if number == 0 and one != KILL:
                 _wait(lambda: len((cwd / "said").read_text()) > said_before or process.poll() is not None, 10)
                 outcome.answered_s = time.monotonic() - sent
-        (cwd / "go").touch()  # a moment that is no hang passes
+        (cwd / "go").touch()  # a moment that is not a hang passes
         if not _wait(lambda: process.poll() is not None, PATIENCE):
             outcome.faults.append("did not end")
 

@@ -21,7 +21,7 @@ from rlexp.cli import main
 from rlexp.demonstrations import minari_arrays, minari_folder, storage
 from rlexp.demonstrations.dataset import Demonstrations
 from rlexp.errors import UsageError
-from rlexp.testing import tasks
+from rlexp.testing import toy_environments
 
 Change = Callable[[dict[str, Any], h5py.File], Any]
 
@@ -131,7 +131,7 @@ def _last() -> Any:
 
 
 def _ours(observations: str = "dict") -> Demonstrations:
-    found = tasks.demonstrate(observations, episodes=3)
+    found = toy_environments.demonstrate(observations, episodes=3)
     provenance = {
         "task": "walk",
         "expert": {"kind": "bot"},

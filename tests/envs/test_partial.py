@@ -24,7 +24,7 @@ def test_pendulum_is_gymnasiums_but_for_what_is_seen(observed: str, entries: lis
         action = rng.uniform(-2, 2, 1).astype(np.float32)
         seen, full = part.step(action), whole.step(action)
         assert np.array_equal(seen[0], full[0][entries]) and seen[1] == full[1]
-        assert seen[2:4] == full[2:4] == (False, step == 200), "the time limit is no end"
+        assert seen[2:4] == full[2:4] == (False, step == 200), "the time limit is not an end"
 
 
 @pytest.mark.parametrize("observed", ["positions", "velocities"])

@@ -44,7 +44,7 @@ def test_loss_without_any_next_state() -> None:
         ((-9.0, 1.0, 9.0), False),  # stays in the same state
         ((9.0, -1.0, -9.0), False),  # ends without success
         ((9.0, 1.0, -9.0), True),  # ends with success
-        ((9.0, 0.0, -9.0), False),  # a reward of 0 is no success
+        ((9.0, 0.0, -9.0), False),  # a reward of 0 is not a success
         ((0.3, -1.0, 0.3), True),  # 57 %: below both thresholds
     ],
 )

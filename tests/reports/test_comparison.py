@@ -35,7 +35,7 @@ def test_comparison_of_a_multirun_with_an_unfinished_run(place: Place) -> None:
     folders = [
         write(place, [f"algo={name}", f"seed={seed}"], 0.5) for name in ("ppo", "lcpo") for seed in (0, 1)
     ]
-    write(place, ["algo=tam", "seed=0"], 0.9)  # lies there, too, but was no job of the multirun
+    write(place, ["algo=tam", "seed=0"], 0.9)  # lies there, too, but was not a job of the multirun
     record = json.loads((folders[0] / "record.json").read_text())
     (folders[0] / "record.json").write_text(json.dumps({**record, "status": "interrupted"}))
     multirun = place.outputs / "multirun"

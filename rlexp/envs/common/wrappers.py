@@ -59,7 +59,7 @@ class EnabledActions(gymnasium.ActionWrapper[Any, Any, Any]):
     def action(self, action: Any) -> Any:
         """The environment's number of an action.
 
-        :param action: number of an enabled action, or something that is no number
+        :param action: number of an enabled action, or something that is not a number
         :raises ValueError: if there is no such action
         """
         if isinstance(action, np.ndarray) and action.ndim == 0:

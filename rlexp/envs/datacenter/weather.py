@@ -111,7 +111,7 @@ def locate(name: str) -> Path:
 def load(name: str) -> Weather:
     """Read a weather year.
 
-    :raises UsageError: when it cannot be found or is no year of 8,760 hours
+    :raises UsageError: when it cannot be found or is not a year of 8,760 hours
     """
     path = locate(name)
     rows = _rows(path)

@@ -74,7 +74,7 @@ def parse_act(text: str) -> DialogueAct:
     commas.
 
     :param text: for example ``'inform(name="the copper pan", area=north)'``
-    :raises ValueError: if the text is no act
+    :raises ValueError: if the text is not an act
     """
     match = _ACT.fullmatch(text)
     if match is None:

@@ -111,7 +111,7 @@ def check_patience(patience: Any) -> tuple[int, int]:
     """The half-open range from which a user's patience is drawn.
 
     :param patience: what was given
-    :raises ValueError: if it is no pair (lowest, highest + 1) of whole numbers with 1 <= lowest <= highest
+    :raises ValueError: if it is not a pair (lowest, highest + 1) of whole numbers with 1 <= lowest <= highest
     """
     allowed = (
         "a pair (lowest, highest + 1) of whole numbers with 1 <= lowest <= highest, such as (4, 6) for 4 or 5"

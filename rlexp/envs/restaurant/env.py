@@ -182,7 +182,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
         act = action if isinstance(action, DialogueAct) else self._execute(action)
         if act[0] not in SYSTEM_ACT_TYPES:
             raise ValueError(
-                f"action={act} is no system act: its type must be one of {', '.join(SYSTEM_ACT_TYPES)}"
+                f"action={act} is not a system act: its type must be one of {', '.join(SYSTEM_ACT_TYPES)}"
             )
         self.system_act = act
         self.system_turns += 1

@@ -101,7 +101,7 @@ import os, sys
 def _note(event, arguments):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
         address = arguments[1] if event == "socket.connect" else arguments[0]
-        if event != "socket.connect" or isinstance(address, tuple):  # a path is no network
+        if event != "socket.connect" or isinstance(address, tuple):  # a path is not a network
             with open(os.environ["NOTED"], "a") as file:
                 file.write(f"{event} {address!r}\\n")
 
