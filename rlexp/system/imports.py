@@ -46,6 +46,6 @@ def exclude(folder: Path, env_id: str | None) -> None:
     module = (env_id or "").rpartition(":")[0].partition(".")[0]
     if module in sys.stdlib_module_names:
         raise UsageError(
-            f"{folder}: config.yaml names the module '{module}' (env.id={env_id}), which is not an environment's; it is "
-            "not imported"
+            f"{folder}: config.yaml names the module '{module}' (env.id={env_id}), which is not an environment's and "
+            "is not imported"
         )
