@@ -1,4 +1,4 @@
-"""How often a run is evaluated where nobody says so: ``${rlexp_interval:...}`` in ``conf/evaluation/default.yaml``."""
+"""Default interval between evaluations: ``${rlexp_interval:...}`` in ``conf/evaluation/default.yaml``."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def interval(budget: str, *, _parent_: DictConfig, _root_: DictConfig) -> int | 
 
 
 def is_default(evaluation: DictConfig, key: str) -> bool:
-    """Return whether nobody has set an interval."""
+    """Return whether no interval is set."""
     return bool(OmegaConf.is_interpolation(evaluation, key))

@@ -57,7 +57,7 @@ def reported(cfg: DictConfig) -> dict[str, Any]:
 
 
 def variant(cfg: DictConfig) -> str:
-    """Return eight hexadecimal digits that stand for everything that decides what is learned except the seed."""
+    """Return a hash, eight hexadecimal digits, of everything that decides what is learned except the seed."""
     return _digest(learning(_unseeded(cfg)))
 
 
@@ -96,7 +96,7 @@ def run_dir(cfg: DictConfig) -> Path:
     """
     top = Path(str(cfg.output_dir)).expanduser().absolute() / "runs" / env_label(cfg) / str(cfg.algo.name)
     folder = top / variant(cfg) / f"seed={cfg.seed}"
-    # os.path.isdir() is content with a path that is too long; whoever creates the folder reports it.
+    # os.path.isdir() accepts a path that is too long; creating the folder reports it.
     if os.path.isdir(folder) or not os.path.isdir(top):  # noqa: PTH112
         return folder
     earlier = top / earlier_variant(cfg) / folder.name

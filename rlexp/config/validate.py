@@ -24,7 +24,7 @@ _BOUNDS = (
 def validate(config: type[Any], settings: Mapping[str, Any], n_envs: int) -> None:
     """Check the settings of an algorithm that is built.
 
-    Classes and schedules are passed over, as is infinity where None would be allowed: both stand for no limit.
+    Classes and schedules are passed over, as is infinity where None would be allowed: both mean no limit.
 
     :param config: dataclass of its settings; its ``check_together``, where it has one, says which values contradict
         one another

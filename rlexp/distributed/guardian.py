@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def _lost_its_raylet(folder: Path) -> bool:
-    """Return whether Ray ended the driver: it logs why; when somebody kills the driver, the raylet ends as well."""
+    """Return whether Ray ended the driver: it logs why; when the driver is killed, the raylet ends as well."""
     for log in folder.glob("ray/session_2*/logs/python-core-driver-*.log"):
         if _RAYLET_LOST.search(log.read_text(errors="replace")):
             return True

@@ -23,7 +23,7 @@ from rlexp.distributed.guardian import clear_stale, command_line, users
 from rlexp.errors import UsageError
 from rlexp.system import extras
 
-# Sockets lie in the engine's folder, and the system allows their paths about 100 characters.
+# Sockets are in the engine's folder, and the system allows their paths about 100 characters.
 _LONGEST_TEMPORARY = 20
 _PREFIX = "rlexp-ray-"
 _HEAD = ("gcs_server", "raylet")
@@ -82,7 +82,7 @@ class RayEngine:
         self._is_gone = False
         arguments: dict[str, Any] = {"address": address}
         if address is None:
-            # Its processes authenticate with a secret that lies in no file.
+            # Its processes authenticate with a secret that is in no file.
             os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
             os.environ.setdefault(

@@ -1,4 +1,4 @@
-"""The learner's end of a replay buffer that lies in other processes."""
+"""The learner's end of a replay buffer in other processes."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class ShardPool:
 
 
 class ShardedReplay:
-    """Replaces a :class:`~rlexp.buffers.mixed_sequences.MixedSequences` whose agent sequences lie in shards.
+    """Replaces a :class:`~rlexp.buffers.mixed_sequences.MixedSequences` whose agent sequences are in shards.
 
     The agent's part of a batch comes from one shard, which is drawn by its priority mass: every sequence is as likely
     as in one large replay buffer. Importance weights are rescaled to the largest one of all shards. Demonstrations stay

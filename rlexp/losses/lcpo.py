@@ -24,7 +24,7 @@ def loop_advantages(
     """Estimate raw advantages and value targets of one episode, or of the part of it that a rollout holds.
 
     The clean trajectory is what remains when the loops are cut out. Ordinary GAE runs along it, from clean
-    transition ``i`` to the next clean one ``k``; a transition in a loop stands before the same ``k``::
+    transition ``i`` to the next clean one ``k``; a transition in a loop has the same ``k``::
 
         A_i     = r_i + γ V_k     - V_i + γ λ A_k    clean:   eqs. 5, 7
         A_i^LAE = r_i + γ V_{i+1} - V_i + γ λ A_k    in loop: eq. 11

@@ -49,7 +49,7 @@ class AggregateScore:
 
 
 def measure(wanted: Aggregate, loaded: LoadedRuns) -> tuple[AggregateScore, ...]:
-    """Compute where every setting stands, in the order of the settings.
+    """Compute the scores of every setting, in the order of the settings.
 
     :param wanted: settings, baseline and environments to compare
     :param loaded: runs of the sweep

@@ -167,7 +167,7 @@ def contrasts(table: Table, columns: Sequence[Column]) -> list[str]:
 
 
 def across_tasks(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore]) -> list[str]:
-    """Write where every setting stands beside the baseline over all tasks.
+    """Write how every setting compares with the baseline over all tasks.
 
     :param wanted: settings, baseline and environments to compare
     :param scores: of the settings

@@ -170,7 +170,7 @@ def show_contrasts(table: Table, console: Console) -> None:
 
 
 def show_aggregate(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore], console: Console) -> None:
-    """Print where every setting stands beside the baseline over all tasks.
+    """Print how every setting compares with the baseline over all tasks.
 
     :param wanted: settings, baseline and environments to compare
     :param scores: of the settings

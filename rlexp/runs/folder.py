@@ -33,7 +33,7 @@ CHECKPOINTS = "checkpoints"
 LOCK = ".lock"
 _PIECE = 1 << 20  # bytes read at a time
 
-_CLAIM_SECONDS = 0.5  # whoever looks whether a run is in use holds it for a moment
+_CLAIM_SECONDS = 0.5  # checking whether a run is in use locks it for a moment
 
 DEAD = "dead"  # never written: what "running" means when no process holds the run folder
 _PACKAGES = (
@@ -282,7 +282,7 @@ def in_use(folder: Path) -> bool:
 
 
 def status(folder: Path, record: dict[str, Any]) -> str:
-    """Return a record's status; ``dead`` when it says ``running`` and nobody runs, as after ``kill -9``."""
+    """Return a record's status; ``dead`` when it says ``running`` but its process is gone, as after ``kill -9``."""
     found: str = record["status"]
     return DEAD if found == "running" and not in_use(folder) else found
 

@@ -17,7 +17,7 @@ from rlexp.system.imports import exclude
 
 
 def load_config(folder: Path) -> DictConfig:
-    """Return the config of a run, perhaps somebody else's: no module that lies in its folder is imported from now on.
+    """Return the config of a run, possibly untrusted: from now on no module in its folder is imported.
 
     :raises UsageError: when it cannot be read, is not the one that the run was made with, or names a module that is no
         environment's

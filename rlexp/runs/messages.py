@@ -113,6 +113,6 @@ def quoted(path: Path) -> str:
 
 
 def short(path: Path) -> str:
-    """Return a path as it is shown: relative to the current folder where it lies below it."""
+    """Return a path as it is shown: relative to the current folder if it is below it."""
     here = Path.cwd()
     return inert(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -237,7 +237,7 @@ def _build_env(cfg: DictConfig, spec: registry.EnvSpec, evaluation: bool = False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the run itself will show them
             return registry.load(spec.target)(**options)
-    except Exception as error:  # an environment of somebody's own may raise anything
+    except Exception as error:  # a custom environment may raise anything
         first = first_line(error)
         key = re.split("[:=]", first)[0]
         if evaluation and f"{EVALUATION}{key}" in cfg.env:

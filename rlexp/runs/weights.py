@@ -1,4 +1,4 @@
-"""Reading ``model.zip``: the weights and the plain numbers in it, whoever made the archive.
+"""Reading ``model.zip``: the weights and the plain numbers in it, whatever the archive's origin.
 
 Stable-Baselines3 stores the members of its archives uncompressed, and so does torch within each of them. An archive
 that claims otherwise, or more than its own size, is rejected before anything is unpacked. Nothing is unpickled:

@@ -107,7 +107,7 @@ def launch(app: HydraApp, runs: Sequence[Sequence[str]], task: TaskFunction | No
         if (folder / RUNS).exists():
             raise
         for parent in missing:
-            with contextlib.suppress(OSError):  # somebody else may have put something there meanwhile
+            with contextlib.suppress(OSError):  # another process may have put something there meanwhile
                 parent.rmdir()
         raise UsageError(f"hydra/launcher: cannot start the runs: {first_line(error)}") from error
     return folder

@@ -1,6 +1,6 @@
-"""The one way to open, rename and delete what lies in a run folder or a dataset: no link in it is ever followed.
+"""The one way to open, rename and delete files in a run folder or a dataset: no link in it is ever followed.
 
-A run folder may come from somebody else. The path that leads to it is the user's own and may hold links; below it,
+A run folder may be untrusted. The path that leads to it is the user's own and may hold links; below it,
 every component is opened without following links, so that it does not matter when a link is put there. Functions take
 ``below``, the run folder, for files that lie deeper than directly in it.
 """
@@ -120,7 +120,7 @@ def names(path: Path, below: Path) -> list[str]:
 def validate(folder: Path) -> None:
     """Look through a run folder for links before anything in it is used.
 
-    W&B's own links within its folder are left alone, and so is the one to its log, which nobody of ours opens.
+    W&B's own links within its folder are left alone, and so is the one to its log, which rlexp never opens.
 
     :raises UsageError: naming the first link
     """
@@ -142,7 +142,7 @@ def _links(folder: Path) -> Iterator[Path]:
         current = waiting.pop()
         try:
             entries = sorted(os.scandir(current), key=lambda entry: entry.name)
-        except OSError:  # whoever opens it says why
+        except OSError:  # opening it reports why
             continue
         for entry in entries:
             if entry.is_symlink():

@@ -1,8 +1,8 @@
 """Whose code is imported: that of installed packages and of PYTHONPATH; of the current folder for who asks for it.
 
 ``env.id=module:Name``, or ``env=module:Name``, makes gymnasium import ``module``, which runs its code. Typed in a
-command it may lie in the current folder. Read from a run's config it may lie neither there nor in the run folder: that
-config may be somebody else's.
+command it may be in the current folder. Read from a run's config it may be neither there nor in the run folder: that
+config may be untrusted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Card games that nobody wins without a memory: two of POPGym's (Morad et al. 2023), with its rules and rewards.
+"""Card games that require memory: two of POPGym's (Morad et al. 2023), with its rules and rewards.
 
 What differs: suits are seen as ones and zeros instead of a number, the end of the cards is an end of the environment
 and no time limit (nothing could follow), and ``info`` says how many answers were right. One of four suits is right, so

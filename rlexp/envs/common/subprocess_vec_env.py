@@ -169,7 +169,7 @@ def _work(pipe: Any, parent_pipe: Any, make: CloudpickleWrapper) -> None:
     try:
         _worker(pipe, parent_pipe, make)
     except Exception as error:  # any error of an environment: the learner raises it
-        with contextlib.suppress(OSError):  # nobody listens any more
+        with contextlib.suppress(OSError):  # the parent is gone
             pipe.send(_Failure(_sendable(error), traceback.format_exc()))
 
 

@@ -241,7 +241,7 @@ class Engine:
 
 
 def _remove_stale() -> None:
-    """Remove folders of engines that were killed together with whoever started them, before they had begun."""
+    """Remove folders of engines that were killed together with their parent process, before they had begun."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             if time.time() - folder.stat().st_mtime < _STALE_SECONDS:

@@ -1,4 +1,4 @@
-"""``env=gym``: any environment that gymnasium knows, so that an environment of one's own needs no line of ours."""
+"""``env=gym``: any environment registered with gymnasium."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make(id: str, kwargs: dict[str, Any] | None = None) -> gymnasium.Env[Any, An
         return gymnasium.make(id, **(kwargs or {}))
     except gymnasium.error.UnregisteredEnv as error:
         raise UsageError(f"env.id: {str(error).rstrip('.')}{did_you_mean(id, gymnasium.registry)}") from error
-    except Exception as error:  # an environment of somebody's own may raise anything
+    except Exception as error:  # a custom environment may raise anything
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         hint = ""
         if isinstance(error, ImportError) and ":" in id:

@@ -32,7 +32,7 @@ class Query(NamedTuple):
     :param discriminable: whether a further question could tell the matching venues apart: at least two
         match, and some slot without an accepted value takes two or more values among them
     :param constrained: whether any accepted value was other than dontcare; without one the order of the
-        rows means nothing, and whoever needs "the first" draws one
+        rows means nothing, so that "the first" is sampled
     """
 
     rows: tuple[int, ...]

@@ -17,7 +17,7 @@ class WandbSink:
     """Mirrors a run to W&B; rlexp never reads it back.
 
     :param mode: ``offline`` or ``online``
-    :param folder: the run folder; W&B's own lies in ``<folder>/wandb``
+    :param folder: the run folder; W&B's own is ``<folder>/wandb``
     :param run_id: the same for every attempt of a run, so that all of them sync into one W&B run
     :param config: the complete resolved config
     :param group: label shared by all seeds of a setting
@@ -51,7 +51,7 @@ class WandbSink:
         settings = wandb.Settings(
             console="off",
             silent=True,
-            # No link of W&B's lies in the run folder; links there are not followed anyway.
+            # Without W&B's links in the run folder; links there are not followed anyway.
             symlink=False,
             x_disable_stats=True,
             x_disable_meta=not metadata,
