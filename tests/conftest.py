@@ -1,4 +1,4 @@
-"""Shared by all tests: the real command, in a folder of its own."""
+"""Shared by all tests: the real command, in its own folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _logging_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def rlexp(tmp_path: Path) -> Rlexp:
-    """The command line in a process of its own, in an empty folder; see :mod:`tests.forked`."""
+    """The command line in a separate process, in an empty folder; see :mod:`tests.forked`."""
 
     def run(
         *arguments: str, env: dict[str, str] | None = None, timeout: float = 120, cwd: Path = tmp_path

@@ -94,7 +94,7 @@ _CLOCKS = ("wall_s", "time/fps", "time/time_elapsed", "at", "overrides")
 
 
 def run_case(checkout: Path, cases: dict[str, tuple[str, ...]], name: str, folder: Path) -> str:
-    """Run one case of one checkout in a folder of its own; return "" or what went wrong."""
+    """Run one case of one checkout in its own folder; return "" or what went wrong."""
     folder.mkdir(parents=True)
     environment = {
         **os.environ,

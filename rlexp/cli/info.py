@@ -132,7 +132,7 @@ def _environment(choice: str) -> Iterator[str]:
         spec = registry.env(str(app.compose([f"env={choice}", "algo=random"]).env.name))
     written = docstrings.read(settings.described(spec) or spec.target)
     fits = registry.compatible_algos(spec.actions, spec.observations, spec)
-    of = "" if choice == spec.name else f"{spec.name} with settings of its own; "
+    of = "" if choice == spec.name else f"{spec.name} with its own settings; "
     yield from _title(choice, "environment", f"{of}{spec.summary}", written)
     yield ""
     if spec.gymnasium_id is not None:

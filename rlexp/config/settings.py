@@ -36,7 +36,7 @@ class Setting:
 def of(app: HydraApp, spec: registry.AlgoSpec | registry.EnvSpec, choice: str | None = None) -> list[Setting]:
     """Return the settings that can be chosen, as ``rlexp info`` shows them.
 
-    :param choice: option of the config that stands for the environment with settings of its own, e.g. ``"qbert"``
+    :param choice: option of the config that stands for the environment with its own settings, e.g. ``"qbert"``
     """
     group = "algo" if isinstance(spec, registry.AlgoSpec) else "env"
     if spec.config is None:

@@ -1,4 +1,4 @@
-"""Where the YAML files lie that come with rlexp; a module of its own, because ``rlexp --help`` needs nothing else."""
+"""Where the YAML files lie that come with rlexp; a separate module, because ``rlexp --help`` needs nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributed recurrent replay: actors, replay shards and one learner, each in a process of its own (Ape-X, R2D2).
+"""Distributed recurrent replay: actors, replay shards and one learner, each in a separate process (Ape-X, R2D2).
 
 ========================  ==========================================================  =================================
 module                    what it holds                                               runs in
@@ -11,7 +11,7 @@ module                    what it holds                                         
 ``replay_shard``          :class:`ReplayShard`: a part of the replay buffer           every shard
 ``engine``                :class:`Engine`: what all of this needs of a cluster        (a protocol)
 ``on_ray``                :class:`RayEngine`: the same on Ray; only it imports Ray    the learner
-``guardian``              ends what Ray leaves behind, however the learner ends       a process of its own
+``guardian``              ends what Ray leaves behind, however the learner ends       a separate process
 ========================  ==========================================================  =================================
 
 The learner sends asynchronous requests and never blocks on a single answer: it handles whatever has arrived and goes

@@ -43,7 +43,7 @@ class _Actor:
 
 
 class ActorPool:
-    """Actors in processes of their own.
+    """Actors in separate processes.
 
     :param engine: runs the processes
     :param start: starts an actor, given its number and its generation: how many have died before it

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 Handle = Any
-"""An object in a process of its own."""
+"""An object in a separate process."""
 Ref = Any
 """A future: a value that may not exist yet, on any machine."""
 
@@ -21,7 +21,7 @@ class ObjectLost(Exception):
 
 
 class Engine(Protocol):
-    """Starts objects in processes of their own and calls their methods asynchronously; only :meth:`get` blocks."""
+    """Starts objects in separate processes and calls their methods asynchronously; only :meth:`get` blocks."""
 
     def start(self, build: Callable[..., Any], *arguments: Any) -> Handle:
         """Start ``build(*arguments)`` in a new process.
@@ -36,7 +36,7 @@ class Engine(Protocol):
         """
 
     def call_pair(self, handle: Handle, method: str, *arguments: Any) -> tuple[Ref, Ref]:
-        """Call a method that returns two values, each with a reference of its own.
+        """Call a method that returns two values, each with its own reference.
 
         One of them can be read here while the other is passed on without being copied.
 
@@ -76,7 +76,7 @@ class Options:
     :param prefetch: batches requested ahead of the learner
     :param weights_every: updates between two broadcasts of the weights
     :param update_ratio: ``"serial"``: as many updates per step as without actors; ``"free"``: neither side waits
-    :param per_actor_epsilon: every environment explores at a constant rate of its own (Horgan et al. 2018)
+    :param per_actor_epsilon: every environment has its own constant exploration rate (Horgan et al. 2018)
     :param send_every: complete sequences per message; a dying actor loses at most as many
     """
 

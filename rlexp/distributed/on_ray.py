@@ -58,11 +58,11 @@ def require(address: str | None) -> None:
 class RayEngine:
     """Joins a Ray cluster, or starts one of its own that ends with it.
 
-    :param address: None: a cluster of its own, which only this machine can reach; else ``"auto"`` or ``host:port``
-    :param processes: that will run at the same time; how many a cluster of its own allows
-    :param object_store_mb: size of the shared object store of a cluster of its own, in MiB
+    :param address: None: its own cluster, which only this machine can reach; else ``"auto"`` or ``host:port``
+    :param processes: that will run at the same time; how many its own cluster allows
+    :param object_store_mb: size of the shared object store of its own cluster, in MiB
     :param on_loss: command that runs, with the reason as its last argument, when Ray ends this process;
-        only with a cluster of its own
+        only with its own cluster
     :raises UsageError: when the cluster cannot be reached
     """
 

@@ -1,4 +1,4 @@
-"""One shard of the replay buffer, in a process of its own; without torch."""
+"""One shard of the replay buffer, in a separate process; without torch."""
 
 from __future__ import annotations
 

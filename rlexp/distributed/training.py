@@ -29,7 +29,7 @@ _ACTORS, _SHARDS = 0, 1  # kinds of processes, part of their seeds
 
 
 class Training:
-    """Trains R2D2 or R2D3 with actors and replay shards in processes of their own.
+    """Trains R2D2 or R2D3 with actors and replay shards in separate processes.
 
     The model's own environment and replay buffer only provide the spaces. Steps and episodes count as soon as an actor
     has reported them.

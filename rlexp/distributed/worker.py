@@ -1,4 +1,4 @@
-"""An actor: environments, a copy of the policy and the sequences under construction, in a process of its own."""
+"""An actor: environments, a copy of the policy and the sequences under construction, in a separate process."""
 
 from __future__ import annotations
 

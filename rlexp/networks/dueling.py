@@ -8,7 +8,7 @@ from torch import nn
 
 
 class DuelingHead(nn.Module):
-    """``Q(s, a) = V(s) + A(s, a) - mean A(s, .)``, eq. 9; each stream has hidden layers of its own.
+    """``Q(s, a) = V(s) + A(s, a) - mean A(s, .)``, eq. 9; each stream has its own hidden layers.
 
     :param features_dim: size of the input
     :param n_actions: number of actions

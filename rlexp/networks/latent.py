@@ -110,7 +110,7 @@ class LatentModel(nn.Module):
     :param z2_dim: dimensions of z²
     :param hidden: units of the hidden layers of every network
     :param activation: between layers
-    :param separate: networks of their own for standard deviations
+    :param separate: separate networks for standard deviations
     :param observation_std: the standard deviation of decoded observations; None: learned
     """
 

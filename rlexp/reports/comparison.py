@@ -279,7 +279,7 @@ def frame(found: Comparison) -> pd.DataFrame:
 def draw(found: Comparison, stem: Path) -> list[Path]:
     """Draw the measure over the numeric key with the most values, one line per combination of the others.
 
-    Where nothing numeric varies, or the lines would be too many, every setting becomes a line of its own.
+    Where nothing numeric varies, or the lines would be too many, every setting becomes a separate line.
 
     :param found: settings, best first
     :param stem: path without ending

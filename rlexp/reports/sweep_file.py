@@ -8,7 +8,7 @@ One YAML per published table or figure, with these keys (``sweeps/table1.yaml`` 
     seconds_per_run: 60         # for the estimated time, until a run of this sweep has finished
     runs:                       # one row each
       - {label: PPO, overrides: [algo=ppo], paper: {success_200: [37.8, 17.2]}}
-    grid:                       # every combination, for every row of `runs` without a grid of its own
+    grid:                       # every combination, for every row of `runs` without its own grid
       algo.learning_rate: [1e-4, 3e-4]
     runs_of: table1             # instead of seeds, common, runs, grid: the runs of another sweep
     table: {columns: [...], contrasts: [...], aggregate: {...}}
@@ -217,7 +217,7 @@ def _check_rows(path: Path, rows: list[Row]) -> None:
     labels = [row.label for row in rows]
     for row in rows:
         if not row.label or labels.count(row.label) > 1:
-            raise UsageError(f"{path}: every row needs a label of its own; '{row.label}' is not")
+            raise UsageError(f"{path}: every row needs its own label, '{row.label}' is used twice")
         for override in row.overrides:
             key = override.lstrip("+~").partition("=")[0]
             if "=" not in override or key in _RESERVED:

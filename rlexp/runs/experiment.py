@@ -46,7 +46,7 @@ _ENDLESS = 2**62  # a step budget that the episode budget always undercuts
 
 
 class Experiment:
-    """Trains one run in its folder, going on from its newest intact checkpoint.
+    """Trains one run in its folder, continuing from its newest intact checkpoint.
 
     :param cfg: complete config
     :param folder: the run folder, already claimed
@@ -295,7 +295,7 @@ class Experiment:
                         reset_num_timesteps=saved is None,
                     )
                 if learner is model and cfg.total_timesteps and model.num_timesteps >= cfg.total_timesteps:
-                    self._save()  # where a larger budget would go on
+                    self._save()  # where a larger budget would continue
             finally:
                 progress.close()
                 self._record["train_s"] = round(self._train_seconds(), 3)

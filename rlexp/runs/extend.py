@@ -1,6 +1,6 @@
-"""A larger budget for a finished run: a copy goes on from the last checkpoint, where that is as good as training anew.
+"""A larger budget for a finished run: a copy continues from its last checkpoint if that equals training from scratch.
 
-The budget is part of the variant, so that the longer run has a folder of its own and tables of the shorter one stay as
+The budget is part of the variant, so that the longer run has its own folder and tables of the shorter one stay as
 they are.
 """
 
@@ -75,7 +75,7 @@ def _can_continue(folder: Path) -> bool:
 
 
 def prepare(source: Path, folder: Path) -> dict[str, Any] | None:
-    """Copy what a run goes on from into a new run folder, which appears as a whole or not at all.
+    """Copy what a run continues from into a new run folder, which appears as a whole or not at all.
 
     :param source: finished run; only read
     :param folder: does not exist yet, or is empty

@@ -58,7 +58,7 @@ def train(cfg: DictConfig, folder: Path, origin: dict[str, Any]) -> bool:
 
 
 def _extend(cfg: DictConfig, folder: Path, console: Any) -> dict[str, Any]:
-    """Let a new run go on from a finished one with a smaller budget, if there is one."""
+    """Let a new run continue a finished one with a smaller budget, if there is one."""
     source = extend.find_shorter(cfg, folder)
     if source is None:
         return {}

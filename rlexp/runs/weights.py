@@ -50,7 +50,7 @@ def load_weights(model: Any, path: Path, device: str = "auto") -> dict[str, Any]
             raise ValueError("attributes are no object")
     except UsageError:
         raise
-    except Exception as error:  # damaged bytes make every layer below fail in ways of its own
+    except Exception as error:  # damaged bytes make every layer below fail in its own way
         reason = " ".join((str(error).splitlines() or [""])[0].split())
         raise UsageError(
             f"{path}: damaged, or of another model ({type(error).__name__}: {reason})"

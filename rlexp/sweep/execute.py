@@ -1,6 +1,6 @@
 """Training the runs of a sweep, one process each.
 
-Every run is a command line of its own, so that what one of them breaks stays its own, and threads, random
+Every run is a separate command line, so that what one of them breaks stays its own, and threads, random
 states and loggers cannot leak from run to run. Every run ends with the sweep, also after ``kill -9``: it saves its
 state, and the same sweep continues with all of them.
 

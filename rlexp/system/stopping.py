@@ -1,7 +1,7 @@
 """SIGINT and SIGTERM acknowledged immediately, at any moment; and processes that end with the one that started them.
 
 Python runs signal handlers in the main thread alone, between two bytecodes: while a library is loaded or an environment
-hangs in C no handler would run. So a thread of its own is woken by every signal. It acknowledges the signal
+hangs in C no handler would run. So a separate thread is woken by every signal. It acknowledges the signal
 and ends the process when a second one comes or when the first one has no effect.
 """
 

@@ -69,7 +69,7 @@ def hints_at_the_gym_api(case: Case) -> None:
 
 
 def trains_in_subprocesses(case: Case) -> None:
-    """Training in processes of their own is the same, bit by bit, as in one.
+    """Training in separate processes is the same, bit by bit, as in one.
 
     :raises ContractError: naming the difference
     """

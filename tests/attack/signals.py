@@ -160,7 +160,7 @@ class Arena:
         return self._undisturbed[key]
 
     def run(self, case: Case) -> Outcome:
-        """Run one case in a folder of its own."""
+        """Run one case in its own folder."""
         cwd = Path(tempfile.mkdtemp(prefix="case-", dir=self.top))
         command = case.command
         if "{run}" in command:

@@ -2,7 +2,7 @@
 
 CartPole of at most 200 steps counts as solved when the mean of 8 greedy episodes is at least 195; ours is measured
 every 1,000 steps. Where DI-engine can be imported, its own configuration takes turns, seed by seed, measured as it
-prescribes. Each attempt is a process of its own with one thread; its processor time counts from after the imports,
+prescribes. Each attempt is a separate process with one thread; its processor time counts from after the imports,
 evaluations included. Prints steps, seconds and the ratio of the medians.
 """
 
@@ -78,7 +78,7 @@ def theirs(algo: str, seed: int) -> int:
 
 
 def attempt(algo: str, side: str, seed: int) -> dict[str, float]:
-    """Run one attempt in a process and a folder of its own."""
+    """Run one attempt in a process and its own folder."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path.cwd())}
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(

@@ -1,7 +1,7 @@
 """Memory of a replay buffer of Atari screens at full size, and of its checkpoint.
 
 ``python tests/benchmarks/replay_memory.py [--transitions 1000000] [--folder DIR]``: fills a prioritized buffer with
-episodes of random 84×84 screens, four to an observation, saves a checkpoint and restores it in a process of its own.
+episodes of random 84×84 screens, four to an observation, saves a checkpoint and restores it in a separate process.
 Random screens are the worst case: no two are alike. Needs as much room on the disk as in memory.
 """
 

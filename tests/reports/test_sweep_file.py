@@ -65,7 +65,7 @@ def test_grid_alone(tmp_path: Path) -> None:
         (GOOD + "runs_of: mine\n", "names the file itself"),
         (GOOD + "runs_of: other\n", "remove runs, seeds"),
         ("seeds: 0\nruns: [{label: A, override: []}]\n", "unknown key 'override'"),
-        ("seeds: 0\nruns: [{label: A}, {label: A}]\n", "label of its own"),
+        ("seeds: 0\nruns: [{label: A}, {label: A}]\n", "its own label"),
         ("seeds: 0\nruns: [{label: A, overrides: [seed=3]}]\n", "is not allowed"),
         ("seeds: 0\nruns: [{label: A, overrides: [force=true]}]\n", "is not allowed"),
         ("seeds: 0\nruns: [{label: A, overrides: [algo]}]\n", "is not allowed"),

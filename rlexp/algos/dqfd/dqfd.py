@@ -38,7 +38,7 @@ class DQfD(DemonstrationLearner, DQN):
     :param margin: margin by which the value of the expert's action has to lead
     :param l2_coef: weight of the sum of squares of all parameters
     :param n_steps: rewards before the value of the n-step loss is bootstrapped
-    :param dueling: state value and advantages in streams of their own
+    :param dueling: separate streams for state value and advantages
     :param replay: ``"proportional"``, the only supported scheme
     :param alpha: how much priorities matter, from 0 (uniform) to 1
     :param beta: how much importance weights correct at first, from 0 to 1; grows to 1 over training

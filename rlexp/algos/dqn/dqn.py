@@ -28,7 +28,7 @@ class DQN(ValidatedAlgorithm, SavedReplay, PlainDQN):
     :param policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``
     :param env: discrete actions
     :param double_q: the online network chooses the next action, the target network values it (van Hasselt et al. 2016)
-    :param dueling: state value and advantages in streams of their own (Wang et al. 2016)
+    :param dueling: separate streams for state value and advantages (Wang et al. 2016)
     :param replay: ``"uniform"``, ``"proportional"`` or ``"rank"`` (Schaul et al. 2016)
     :param alpha: how much priorities matter, from 0 (uniform) to 1; None: as published, 0.6 proportional, 0.7 rank. No
         effect on uniform replay, nor have the next four

@@ -32,7 +32,7 @@ class RecurrentPolicy(BasePolicy):
     :param lstm_hidden_size: units of the LSTM; 0: none
     :param n_lstm_layers: layers of the LSTM
     :param head_arch: hidden units of the layers after the LSTM, of each stream; None: none
-    :param dueling: state value and advantages in streams of their own
+    :param dueling: separate streams for state value and advantages
     :param previous_action: whether the network reads the action taken before the observation
     :param previous_reward: whether it reads the reward that came with the observation, through tanh
     :param with_target: whether there is a target network

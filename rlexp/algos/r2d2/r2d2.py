@@ -59,7 +59,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
     :param priority_epsilon: added to a sequence's error, so that every sequence can be sampled; small, 1e-6
     :param initial_priorities: ``"computed"``: of new sequences as the learner computes them; ``"max"``: the largest
         so far
-    :param dueling: state value and advantages in streams of their own
+    :param dueling: separate streams for state value and advantages
     :param head_arch: hidden units of the layers after the LSTM, of each stream; None: none
     :param previous_action: whether the network reads the action taken before the observation
     :param previous_reward: whether it reads the reward that came with the observation, through tanh
@@ -68,7 +68,7 @@ class R2D2(ValidatedAlgorithm, SavedReplay, OffPolicyAlgorithm):
     :param exploration_initial_eps: how likely an action is random at the beginning
     :param exploration_final_eps: how likely it is at the end of the decline
     :param exploration_fraction: fraction of the budget over which it declines linearly
-    :param epsilon_base: each environment explores at a constant rate of its own, see
+    :param epsilon_base: each environment has its own constant exploration rate, see
         :func:`~rlexp.algos.r2d2.actor.per_actor_epsilons`; 0.4 is published. None: the same, declining rate for all
     :param epsilon_exponent: how far these rates are apart; 7 is published
     :param stats_window_size: episodes over which reported returns and lengths are averaged

@@ -1,4 +1,4 @@
-"""Environments in processes of their own, whose errors reach the learner as what they are."""
+"""Environments in separate processes, whose errors reach the learner as what they are."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ The case study of Biemann et al. 2021 (doi 10.1145/3486611.3488730) on the two-z
 
     packages  fetch                   what comes from outside, and how it is had
     weather  building_model           years of weather; the building, and what is changed in it
-    engine_process  engine            the EnergyPlus engine in a process of its own, stepped over two pipes
+    engine_process  engine            the EnergyPlus engine in a separate process, stepped over two pipes
     psychrometrics  plant  constants  the surrogate's physics, compiled, and its identified constants
     surrogate                         the same year without the engine
     task                              rewards, scalings, bounds, calendar

@@ -51,7 +51,7 @@ class DataCenterEnv(gymnasium.Env[Observation, Action]):
 
     The episode's last ``info`` holds the year's means; ``info["period"]`` those of every month as it ends.
 
-    :param backend: ``"engine"``: EnergyPlus in a process of its own; ``"surrogate"``: our own model of it
+    :param backend: ``"engine"``: EnergyPlus in a separate process; ``"surrogate"``: our own model of it
     :param weather: a name or the path of an EPW file, or a list of them that the years go through in turn
     :param weather_noise: standard deviation, in kelvin, by which years differ from their file; 0: the file itself
     :param scaling: how observations are scaled: ``"paper"`` (powers by 1 GW) or ``"informative"``

@@ -182,7 +182,7 @@ def _random_state(model: BaseAlgorithm) -> dict[str, Any]:
 def restore_random_state(model: BaseAlgorithm, state: dict[str, Any]) -> None:
     """Restore all random generators that training uses.
 
-    :param model: whose action space has a generator of its own
+    :param model: whose action space has its own generator
     :param state: from :func:`capture`
     """
     saved = state["random"]
