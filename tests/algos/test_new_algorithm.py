@@ -65,29 +65,22 @@ log_std_init: -1.0
 """
 _TRAIN = ("algo=noisy_ppo", "env=gym", "env.id=CartPole-v1", "total_timesteps=128", "logger=none",
           "evaluation.episodes=2")  # fmt: skip
+_FILES = {
+    "noisy_ppo/__init__.py": "",
+    "noisy_ppo/spec.py": _SPEC,
+    "noisy_ppo/noisy_ppo.py": _ALGORITHM,
+    "conf/algo/noisy_ppo.yaml": _YAML,
+}
 
 
 @pytest.fixture
-def without(tmp_path: Path) -> dict[str, str]:
-    """A distribution without any algorithms."""
-    return toys.install(tmp_path / "site", "rlexp.algos")
+def noisy_ppo(tmp_path: Path) -> dict[str, str]:
+    """A distribution with one package and one YAML file."""
+    return toys.install(tmp_path / "site", "rlexp.algos", _FILES)
 
 
-@pytest.fixture
-def noisy_ppo(without: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """The same with one package and one YAML file more."""
-    files = {
-        "toys/noisy_ppo/__init__.py": "",
-        "toys/noisy_ppo/spec.py": _SPEC,
-        "toys/noisy_ppo/noisy_ppo.py": _ALGORITHM,
-        "toys/conf/algo/noisy_ppo.yaml": _YAML,
-    }
-    toys.write(tmp_path / "site", files)
-    return without
-
-
-def test_without_the_package_there_is_no_such_algorithm(rlexp: Rlexp, without: dict[str, str]) -> None:
-    result = rlexp(*_TRAIN, env=without)
+def test_without_the_package_there_is_no_such_algorithm(rlexp: Rlexp, tmp_path: Path) -> None:
+    result = rlexp(*_TRAIN, env=toys.install(tmp_path / "site", "rlexp.algos"))
     assert result.returncode == 2 and "noisy_ppo" in result.stderr
 
 

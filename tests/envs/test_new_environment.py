@@ -64,29 +64,22 @@ name: corridor
 length: 5
 """
 _TRAIN = ("algo=ppo", "env=corridor", "algo.n_steps=64", "total_timesteps=256", "logger=none")
+_FILES = {
+    "corridor/__init__.py": "",
+    "corridor/spec.py": _SPEC,
+    "corridor/env.py": _ENV,
+    "conf/env/corridor.yaml": _YAML,
+}
 
 
 @pytest.fixture
-def without(tmp_path: Path) -> dict[str, str]:
-    """A distribution without any environments."""
-    return toys.install(tmp_path / "site", "rlexp.envs")
+def corridor(tmp_path: Path) -> dict[str, str]:
+    """A distribution with one package and one YAML file."""
+    return toys.install(tmp_path / "site", "rlexp.envs", _FILES)
 
 
-@pytest.fixture
-def corridor(without: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """The same with one package and one YAML file more."""
-    files = {
-        "toys/corridor/__init__.py": "",
-        "toys/corridor/spec.py": _SPEC,
-        "toys/corridor/env.py": _ENV,
-        "toys/conf/env/corridor.yaml": _YAML,
-    }
-    toys.write(tmp_path / "site", files)
-    return without
-
-
-def test_without_the_package_there_is_no_such_environment(rlexp: Rlexp, without: dict[str, str]) -> None:
-    result = rlexp(*_TRAIN, env=without)
+def test_without_the_package_there_is_no_such_environment(rlexp: Rlexp, tmp_path: Path) -> None:
+    result = rlexp(*_TRAIN, env=toys.install(tmp_path / "site", "rlexp.envs"))
     assert result.returncode == 2 and "corridor" in result.stderr
 
 
