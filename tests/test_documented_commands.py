@@ -28,7 +28,7 @@ from pathlib import Path
 import pytest
 
 from rlexp.cli.app import main, parser
-from rlexp.cli.catalogue import COMMANDS as VERBS
+from rlexp.cli.catalogue import COMMANDS as SUBCOMMANDS
 from rlexp.config import compose as composing
 from rlexp.reports import sweep_file
 from rlexp.reports.definition import Sweep
@@ -63,7 +63,11 @@ PLACEHOLDERS = (
     (r"\bNAME\b", "table1"),
 )
 # Parts of sentences, not commands: the name of a command, or of the program.
-NAMES = {*(f"rlexp {verb}" for verb in VERBS if verb not in ("list", "sweep", "report")), "rlexp -m", "rlexp"}
+NAMES = {
+    *(f"rlexp {name}" for name in SUBCOMMANDS if name not in ("list", "sweep", "report")),
+    "rlexp -m",
+    "rlexp",
+}
 
 
 def printed() -> dict[str, str]:
@@ -86,7 +90,7 @@ def texts() -> Iterator[tuple[str, str]]:
         yield from in_comments(path)
     for path in SOURCES:
         yield from in_source(path)
-    for name in ("", *VERBS):
+    for name in ("", *SUBCOMMANDS):
         _, _, text = help_of(name).partition("\n\n")  # without the usage
         for command in re.findall(r"(rlexp [^\n\"]+?)(?=\s{2,}|\n|\"|\)| shows )", text):
             yield " ".join(f"rlexp {name} --help".split()), command
@@ -177,7 +181,7 @@ def test_does_what_it_says(
 
 def prepared(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The arguments with budgets cut."""
-    command = arguments[0] if arguments and arguments[0] in VERBS else "train"
+    command = arguments[0] if arguments and arguments[0] in SUBCOMMANDS else "train"
     if any(option in arguments for option in ("--help", "--version", "--hydra-help", "-sc", "--cfg")):
         return arguments
     if command == "train" and arguments:

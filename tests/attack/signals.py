@@ -67,8 +67,8 @@ class Case:
     status: str | None = None
 
     def __str__(self) -> str:
-        verb = self.command[0] if "=" not in self.command[0] else "train"
-        return f"{verb:8} {self.moment:28} {'+'.join(signal.Signals(one).name for one in self.signals)}"
+        name = self.command[0] if "=" not in self.command[0] else "train"
+        return f"{name:8} {self.moment:28} {'+'.join(signal.Signals(one).name for one in self.signals)}"
 
 
 def _train(moment: str, *signals: int, status: str | None = "interrupted", more: Sequence[str] = ()) -> Case:

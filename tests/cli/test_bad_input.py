@@ -104,7 +104,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "one incompatible algorithm of many": (("-m", "algo=ppo,sac", *GYM), ("sac is not compatible",)),
     "unclosed bracket": (("algo=ppo", *GYM, "algo.net_arch=[64"), ("algo.net_arch=[64", "cannot be read")),
     "no equals sign": (("algo=ppo", *GYM, "verbose"), ("verbose", "key=value")),
-    "unknown verb": (("trian", "algo=ppo"), ("'trian'", "did you mean 'train'?")),
+    "unknown command": (("trian", "algo=ppo"), ("'trian'", "did you mean 'train'?")),
     "unknown list": (("list", "algorithms"), ("'algorithms'", "algos")),
     "output folder is a file": (("algo=ppo", *GYM, "output_dir=/dev/null/x"), ("output_dir", "/dev/null")),
     "no such error model": ((*RESTAURANT, "env.error_model=set2"), ("env.error_model", "set1, set3, random")),
