@@ -162,10 +162,10 @@ def of(
     chosen = _usual(spec) if settings is None else settings
     from_demonstrations = spec.name in DEMONSTRATION_LEARNERS if demonstrations is None else demonstrations
     kinds = [
-        (seen, acted)
-        for seen in ("vector", "image", "dict")
-        for acted in ("discrete", "continuous")
-        if seen in spec.observations and acted in spec.actions
+        (observation, action)
+        for observation in ("vector", "image", "dict")
+        for action in ("discrete", "continuous")
+        if observation in spec.observations and action in spec.actions
     ]
     cases = [Case(spec, *kind, False, chosen, from_demonstrations) for kind in kinds]
     if spec.masked_target is not None and "discrete" in spec.actions:

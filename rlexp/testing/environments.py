@@ -47,14 +47,14 @@ def check_environment(make_env: MakeEnv, steps: int = 12, copies: bool = True) -
 
 def _play(env: gymnasium.Env[Any, Any], steps: int, seed: int | None = None) -> list[Any]:
     """Return the observations; without a seed the current episode continues. Actions are always the same."""
-    seen: list[Any] = [env.reset(seed=seed)[0]] if seed is not None else []
+    trajectory: list[Any] = [env.reset(seed=seed)[0]] if seed is not None else []
     env.action_space.seed(7)
     for _ in range(steps):
         observation, reward, terminated, truncated, info = env.step(_action(env))
-        seen.append([observation, float(reward), terminated, truncated, _values(info)])
+        trajectory.append([observation, float(reward), terminated, truncated, _values(info)])
         if terminated or truncated:
-            seen.append(env.reset()[0])
-    return copy.deepcopy(seen)
+            trajectory.append(env.reset()[0])
+    return copy.deepcopy(trajectory)
 
 
 def _action(env: gymnasium.Env[Any, Any]) -> Any:

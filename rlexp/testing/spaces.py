@@ -29,14 +29,16 @@ def predicts_in_shape(case: Case) -> None:
     for deterministic in (True, False):
         for n in (None, 1, 3):
             batch = case.batch(n or 1)
-            seen: Any = batch
+            observation: Any = batch
             if n is None:
-                seen = {key: part[0] for key, part in batch.items()} if isinstance(batch, dict) else batch[0]
+                observation = (
+                    {key: part[0] for key, part in batch.items()} if isinstance(batch, dict) else batch[0]
+                )
             extra: dict[str, Any] = {}
             if case.masked:
                 mask = np.array([False, True, False])
                 extra["action_masks"] = mask if n is None else np.tile(mask, (n, 1))
-            chosen = model.predict(seen, deterministic=deterministic, **extra)[0]
+            chosen = model.predict(observation, deterministic=deterministic, **extra)[0]
             wanted = space.shape if n is None else (n, *space.shape)
             require(
                 isinstance(chosen, np.ndarray),

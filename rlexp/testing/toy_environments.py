@@ -109,16 +109,16 @@ def demonstrate(observations: str = "vector", episodes: int = 6, masked: bool = 
     env = Walk(observations, masked=masked)
     found = []
     for seed in range(episodes):
-        seen, rewards = [env.reset(seed=seed)[0]], []
+        collected, rewards = [env.reset(seed=seed)[0]], []
         terminated = truncated = False
         while not (terminated or truncated):
             observation, reward, terminated, truncated, _ = env.step(1)
-            seen.append(observation)
+            collected.append(observation)
             rewards.append(reward)
         stacked: Any = (
-            {key: np.stack([one[key] for one in seen]) for key in seen[0]}
-            if isinstance(seen[0], dict)
-            else np.stack(seen)
+            {key: np.stack([one[key] for one in collected]) for key in collected[0]}
+            if isinstance(collected[0], dict)
+            else np.stack(collected)
         )
         actions = np.ones(len(rewards), np.int64)
         found.append(Episode(stacked, actions, np.array(rewards, np.float32), terminated, truncated))
