@@ -161,7 +161,7 @@ def test_a_folder_that_is_a_link_is_not_made_again(run: Path, victim: Path) -> N
 @pytest.mark.parametrize("mode", ["rb", "wb", "ab", "r+"])
 def test_a_pipe_does_not_hang(mode: str, run: Path) -> None:
     os.mkfifo(run / "record.json")
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         files.open_file(run / "record.json", mode)
 
 

@@ -145,7 +145,7 @@ def test_bad_actions(action: Any) -> None:
 def test_user_acts_are_no_system_acts() -> None:
     env = RestaurantEnv()
     env.reset(seed=0)
-    with pytest.raises(ValueError, match="no system act"):
+    with pytest.raises(ValueError, match="not a system act"):
         env.step(parse_act("affirm()"))
 
 
