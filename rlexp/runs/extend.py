@@ -17,7 +17,6 @@ from rlexp import registry
 from rlexp.config import paths
 from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
-from rlexp.runs.checkpoint.files import CheckpointError, available, read
 from rlexp.system.files import open_file, read_text
 
 _BUDGET = re.compile(r"^total_timesteps: (\d+)$", flags=re.MULTILINE)
@@ -66,6 +65,8 @@ def find_shorter(cfg: DictConfig, folder: Path) -> Path | None:
 
 
 def _can_continue(folder: Path) -> bool:
+    from rlexp.runs.checkpoint.files import available  # with torch
+
     try:
         record = run_folder.read_record(folder)
     except UsageError:
@@ -82,6 +83,8 @@ def prepare(source: Path, folder: Path) -> dict[str, Any] | None:
     :return: the entry ``extended_from`` of the record; None when no checkpoint of the run is intact
     :raises UsageError: when there is a link in the finished run
     """
+    from rlexp.runs.checkpoint.files import CheckpointError, available, read  # with torch
+
     record = run_folder.read_record(source)
     for checkpoint in available(source / run_folder.CHECKPOINTS):
         try:
