@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import configparser
+import os
+import tomllib
 from pathlib import Path
 
 from rlexp.runs import folder as run_folder
 from tests.conftest import only_run
 
-_PLUGIN = {"PYTHONPATH": str(Path(__file__).parent / "plugin")}
+_HERE = Path(__file__).parent
+# The example as it is in the repository, and beside it what `pip install` would write of its entry points.
+_EXAMPLE = _HERE.parent / "examples" / "plugin"
+_PLUGIN = {"PYTHONPATH": f"{_EXAMPLE}{os.pathsep}{_HERE / 'plugin'}"}
 _ARGUMENTS = ("algo=slow_ppo", "env=bandit", "total_timesteps=1024", "logger=none", "evaluation.episodes=20")
 
 
@@ -30,3 +36,10 @@ def test_checked_like_our_own(rlexp, tmp_path: Path) -> None:
     assert misspelt.returncode == 2 and "did you mean 'algo.patience'?" in misspelt.stderr
     incompatibility = rlexp(*_ARGUMENTS, "algo=sac", env=_PLUGIN)
     assert incompatibility.returncode == 2 and "slow_ppo" in incompatibility.stderr
+
+
+def test_its_pyproject_names_the_same_entry_points() -> None:
+    project = tomllib.loads((_EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    installed = configparser.ConfigParser()
+    installed.read(_HERE / "plugin" / "bandit_plugin-1.0.dist-info" / "entry_points.txt", encoding="utf-8")
+    assert project["entry-points"] == {name: dict(installed[name]) for name in installed.sections()}

@@ -13,7 +13,7 @@ from stable_baselines3 import PPO
 from rlexp import testing
 from rlexp.registry import AlgoSpec
 
-_PLUGIN = Path(__file__).parents[1] / "plugin"
+_PLUGIN = Path(__file__).parents[2] / "examples" / "plugin"
 
 
 def test_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""An algorithm and an environment from outside, as a package of one's own would bring them."""
+"""An algorithm and an environment from outside: what rlexp must know of them before they are imported."""
 
 from rlexp.registry import AlgoSpec, EnvSpec
 
