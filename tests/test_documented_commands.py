@@ -210,6 +210,18 @@ def first_rows(sweep: Sweep) -> sweep_file.Sweep:
     return dataclasses.replace(sweep, rows=sweep.rows[:12])
 
 
+def test_a_command_on_a_page_has_a_budget() -> None:
+    """Above, one is appended."""
+    for command, where in COMMANDS.items():
+        arguments = shlex.split(command)[1:]
+        trains = arguments and "=" in arguments[0] and "--cfg" not in arguments
+        if where.endswith(".md") and command.startswith("rlexp ") and trains:
+            cfg = composing.compose(
+                [word.replace("corridor:Corridor-v0", "CartPole-v1") for word in arguments]
+            )
+            assert cfg.total_timesteps or cfg.total_episodes, f"{where}: {command}"
+
+
 def test_make_knows_every_target_that_is_named() -> None:
     targets = sorted(
         {word for command in COMMANDS if command.startswith("make ") for word in command.split()[1:]}
