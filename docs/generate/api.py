@@ -52,6 +52,8 @@ def _entry(one: griffe.Object | griffe.Alias) -> Iterator[str]:
         yield from (f"### {one.name} {{ #{one.path} .class }}", "")
         initializer = one.members.get("__init__")
         shown = initializer if isinstance(initializer, griffe.Function) else None
+        if one.name.endswith("Config"):  # its fields are the settings, with their own tables
+            shown = None
         bases = ", ".join(str(base) for base in one.bases)
         yield from ("```python", f"class {one.name}({bases}){_init(shown)}", "```", "")
         yield from _docstring(one)

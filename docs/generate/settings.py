@@ -75,11 +75,13 @@ def _rows(found: list[tuple[shared.Setting, str]]) -> str:
 def _documented(objects: list[Any]) -> dict[str, str]:
     """Return the parameters that docstrings explain; the first one counts."""
     found: dict[str, str] = {}
+    lesser: dict[str, str] = {}
     for one in objects:
         own = vars(one).get("__doc__") if inspect.isclass(one) else inspect.getdoc(one)
         for name, meaning in text.parameters(own).items():
-            found.setdefault(name, meaning)
-    return found
+            elsewhere = meaning.startswith("as in ")  # the class that is named follows, if it is a base class
+            (lesser if elsewhere else found).setdefault(name, meaning)
+    return lesser | found
 
 
 def comments(group: str, name: str) -> dict[str, str]:
