@@ -202,7 +202,8 @@ def prepared(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]
 
         measure = cliffwalk.measure
         monkeypatch.setattr(cliffwalk, "measure", lambda: measure(n_states=3, seeds=2))
-    short = SHORT.get(command, []) + (SHORT.get(arguments[1], []) if len(arguments) > 1 else [])
+    measured = arguments[1] if command == "report" and len(arguments) > 1 else ""
+    short = SHORT.get(command, []) + SHORT.get(measured, [])
     return [*arguments, *short]
 
 
