@@ -198,7 +198,10 @@ def test_interrupted_in_order(rlexp, tmp_path: Path, number: int, code: int) -> 
     process.send_signal(number)
     output, _ = process.communicate(timeout=30)
     assert process.returncode == code, output
-    assert "interrupted; resume with the same command, or: rlexp resume outputs" in output and "Traceback" not in output
+    assert (
+        "interrupted; resume with the same command, or: rlexp resume outputs" in output
+        and "Traceback" not in output
+    )
     name = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
     assert f"rlexp: {name}: stopping after the current rollout, at step" in output
     folder = only_run(tmp_path)
