@@ -54,11 +54,11 @@ type: setup ## mypy --strict
 docs docs-serve: export NO_MKDOCS_2_WARNING := 1
 
 docs: setup ## the documentation site, in outputs/site
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(PIP) -e '.[docs]'
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 docs-serve: setup ## the same on http://127.0.0.1:8000, built again when a page changes
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(PIP) -e '.[docs]'
 	$(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:8000
 
 bench: setup ## side-by-side speed measurements, as ratios
