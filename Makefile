@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DONE   := $(VENV)/.setup-done
 CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-# Bytecode is written when a module is first imported: most of what is installed never is.
+# pip compiles with one core; `setup` does it with all of them.
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 export OMP_NUM_THREADS ?= 1
@@ -22,6 +22,7 @@ $(DONE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) torch
 	$(PIP) -e '.[all,dev]'
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib rlexp > /dev/null || true # some packages ship files for other Pythons
 	@$(BIN)/python -m rlexp.envs.datacenter.fetch || echo 'everything but env=datacenter works without it'
 	@touch $@
 
