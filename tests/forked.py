@@ -49,8 +49,11 @@ def _child(arguments: list[str], cwd: str, env: dict[str, str], out: str, err: s
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(n, mode) for n, mode in ((0, "r"), (1, "w"), (2, "w")))
     paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
     sys.path[:0] = paths
+    from wandb.sdk.data_types._private import MEDIA_TMP
+
     from rlexp.cli import main
 
+    Path(MEDIA_TMP.name).mkdir(exist_ok=True)  # made on import, removed when an earlier child ended
     code = 1
     try:
         code = main()

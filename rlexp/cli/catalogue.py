@@ -12,6 +12,7 @@ COMMANDS = {
     "resume": "go on with an interrupted run, or give a finished one more steps: rlexp resume RUN",
     "evaluate": "evaluate a trained run again: rlexp evaluate RUN evaluation.episodes=500",
     "sweep": "train every run that a published table or figure needs: rlexp sweep table1",
+    "wandb": "show what W&B's file of a run holds, without an account: rlexp wandb show RUN",
     "report": "render tables and figures from run folders: rlexp report table1 --reference",
 }
 

@@ -11,8 +11,9 @@ from rlexp.cli.catalogue import COMMANDS
 from rlexp.config.hydra_app import HydraApp
 from rlexp.errors import UsageError
 
-# Which file a folder must hold to be offered to a command; for `report`, after `run`.
-_RUNS = {"evaluate": "model.zip", "resume": "config.yaml", "report": "record.json"}
+# Which file a folder must hold to be offered to a command, and what stands before it.
+_RUNS = {"evaluate": "model.zip", "resume": "config.yaml", "report": "record.json", "wandb": "record.json"}
+_BEFORE_RUN = {"report": ["run"], "wandb": ["show"]}
 _DEEPEST, _MOST = 6, 2000  # levels of folders, and folders looked at
 _SHELLS = ("bash", "fish", "zsh")
 
@@ -58,8 +59,7 @@ def _query(app: HydraApp, shell: str) -> None:
         app.complete(f"query={shell}")
         return
     found = [name for name in _arguments(command) if name.startswith(typed[-1])]
-    takes_run = len(typed) == 2 if command != "report" else typed[1:-1] == ["run"]
-    if command in _RUNS and takes_run:
+    if command in _RUNS and typed[1:-1] == _BEFORE_RUN.get(command, []):
         found = list(_run_folders(typed[-1], _RUNS[command]))
     _print(found, shell)
 

@@ -90,7 +90,7 @@ def _check_ranges(node: DictConfig, prefix: str, schema: Any) -> None:
 
 def _check_wandb(cfg: DictConfig) -> None:
     """Check the rules of W&B, which would itself report them only after the run has begun."""
-    if cfg.logger.wandb == "disabled":
+    if cfg.logger.mode == "disabled":
         return
     for tag in cfg.tags:
         if not 1 <= len(tag) <= 64:

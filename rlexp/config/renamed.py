@@ -16,6 +16,7 @@ RENAMED: dict[str, str] = {
     "checkpoint.keep": "checkpoint.keep_last",
     "hardware.ray.ladder": "hardware.ray.per_actor_epsilon",
     "hardware.ray.pace": "hardware.ray.update_ratio",
+    "logger.wandb": "logger.mode",
 }
 """Old dotted key to new dotted key, below the same parent."""
 

@@ -44,11 +44,14 @@ class HardwareConfig:
 class LoggerConfig:
     """Where metrics go beside the JSONL files, which are always written."""
 
-    wandb: str = choice("offline", "online", "disabled")
+    mode: str = choice("offline", "online", "disabled")
     project: str = required()
     entity: Optional[str] = required()
     tensorboard: bool = required()
-    metadata: bool = False  # not in the configs of older runs
+    # Not in the configs of older runs.
+    metadata: bool = False
+    system_metrics: bool = False
+    show_episode: bool = False
 
 
 @dataclass

@@ -21,7 +21,7 @@ import torch as th
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from stable_baselines3.common.callbacks import CallbackList
-from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp import registry
@@ -34,9 +34,10 @@ from rlexp.runs.callbacks import Budget, Checkpoint, Evaluate, Progress, Track, 
 from rlexp.runs.clock import Clock
 from rlexp.runs.evaluation import Evaluator
 from rlexp.runs.factories import make_env, make_evaluator, make_model, make_tracker, make_training_env
-from rlexp.runs.loggers.wandb import WandbSink
+from rlexp.runs.loggers.mirrors import Mirror, open_mirrors
 from rlexp.runs.loggers.writers import FileSink, RowWriter, Sink
-from rlexp.runs.messages import evaluation_changes, resumed_line
+from rlexp.runs.messages import evaluation_changes, quoted, resumed_line
+from rlexp.runs.shown_episode import show_episode
 from rlexp.runs.weights import initialize
 from rlexp.system import stopping
 
@@ -65,7 +66,7 @@ class Experiment:
         self._env: VecEnv | None = None
         self._evaluator: Evaluator | None = None
         self._tracker: Tracker | None = None
-        self._wandb: WandbSink | None = None
+        self._mirrors: list[Mirror] = []
         self._files: dict[str, run_folder.JsonlWriter] = {}  # the run's rows, by file name
         self._record: dict[str, Any] = {}
         self._ending = threading.Lock()  # a second signal ends the record from another thread
@@ -198,7 +199,7 @@ class Experiment:
                 self._record["init_from"] = initialize(self.model, Path(cfg.init_from), cfg.hardware.device)
             self._open_files(continues)
             with stopping.immediate():
-                self._wandb = self._open_wandb()
+                self._mirrors = open_mirrors(cfg, self.folder, self._record)
             self._learn(saved)
             weights = io.BytesIO()
             self.model.save(weights)
@@ -207,11 +208,13 @@ class Experiment:
             self._record |= self._budget.position()
             if self._tracker is not None:
                 self._record |= self._tracker.record()
+            if cfg.logger.show_episode:
+                self._show_episode()
             exit_code = 0
         finally:
-            wandb = self._wandb
+            close = functools.partial(self._close_mirror, exit_code)
             _close_all(
-                *([lambda: wandb.close(self._evaluate.last or {}, exit_code)] if wandb is not None else []),
+                *(functools.partial(close, mirror) for mirror in self._mirrors),
                 *(file.close for file in self._files.values()),
                 self._close_envs,
             )
@@ -255,14 +258,8 @@ class Experiment:
 
     def _learn(self, saved: dict[str, Any] | None) -> None:
         cfg, model = self.cfg, self.model
-        sinks: list[Sink] = [
-            FileSink(self._files[run_folder.METRICS]),
-            *([self._wandb] if self._wandb is not None else []),
-        ]
-        writers: list[KVWriter] = [RowWriter(sinks, self._budget.position)]
-        if cfg.logger.tensorboard:
-            writers.append(TensorBoardOutputFormat(str(self.folder / "tensorboard")))
-        model.set_logger(Logger(folder=None, output_formats=writers))
+        sinks: list[Sink] = [FileSink(self._files[run_folder.METRICS]), *self._mirrors]
+        model.set_logger(Logger(folder=None, output_formats=[RowWriter(sinks, self._budget.position)]))
         if saved is not None:
             checkpoint.restore_pending_metrics(model, saved["model"])
             # Whatever was set up since then has no influence on what is drawn from now on.
@@ -363,26 +360,18 @@ class Experiment:
     def _take_evaluation(self, row: dict[str, Any]) -> None:
         self._evaluated_s += row["wall_s"]
         self._files[run_folder.EVALUATIONS].append(row)
-        if self._wandb is not None:
-            self._wandb.log_evaluation(row)
+        for mirror in self._mirrors:
+            mirror.log_evaluation(row)
 
-    def _open_wandb(self) -> WandbSink | None:
-        cfg = self.cfg
-        if cfg.logger.wandb == "disabled":
-            return None
-        label, algo = paths.env_label(cfg), cfg.algo.name
-        return WandbSink(
-            cfg.logger.wandb,
-            self.folder,
-            self._record["wandb_id"],
-            paths.resolved(cfg),
-            group=f"{algo}-{label}-{self._record['variant']}",
-            name=cfg.name or f"{algo}-{label}-s{cfg.seed}",
-            project=cfg.logger.project,
-            entity=cfg.logger.entity,
-            tags=list(cfg.tags),
-            metadata=cfg.logger.metadata,
-        )
+    def _show_episode(self) -> None:
+        assert self._evaluator is not None
+        path = show_episode(self.cfg, self.model, self._evaluator.seed, self.folder)
+        for mirror in self._mirrors:
+            mirror.log_episode(path)
+        self._say(f"an evaluation episode: {quoted(path)}")
+
+    def _close_mirror(self, exit_code: int, mirror: Mirror) -> None:
+        mirror.close(self._evaluate.last or {}, exit_code)
 
 
 def _close_all(*closes: Callable[[], None]) -> None:

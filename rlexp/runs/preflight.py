@@ -159,6 +159,10 @@ def check_env(cfg: DictConfig) -> None:
         _close_env(cfg, _build_env(cfg, spec, evaluation=True))
     action_space, observation_space = env.action_space, env.observation_space
     controllers = tuple(getattr(env.unwrapped, "controllers", ()))
+    if cfg.logger.show_episode:
+        from rlexp.runs.shown_episode import check_shown
+
+        check_shown(env, paths.env_label(cfg))
     _close_env(cfg, env)
     actions = {spaces.Discrete: "discrete", spaces.Box: "continuous"}.get(
         type(action_space), type(action_space).__name__
@@ -274,4 +278,4 @@ def _check_device(cfg: DictConfig) -> None:
 
         on_ray.require(cfg.hardware.ray.address)
     if cfg.logger.tensorboard:
-        require("tensorboard", "tensorboard", "logger.tensorboard=true")
+        require("tensorboard", "tensorboard", "logger=tensorboard, logger.tensorboard=true")

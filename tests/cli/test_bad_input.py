@@ -21,7 +21,12 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "unknown group": (("alg=ppo", "algo=ppo", *GYM), ("alg", "write algo=ppo")),
     "no algorithm": (("env=restaurant",), ("algo: not given", "lcpo", "ppo")),
     "unknown hardware": (("algo=ppo", *GYM, "hardware=tpu"), ("hardware", "'tpu'", "cpu", "gpu")),
-    "unknown logger": (("algo=ppo", *GYM, "logger=wandb"), ("logger", "'wandb'", "wandb_offline")),
+    "unknown logger": (("algo=ppo", *GYM, "logger=wand"), ("logger", "'wand'", "tensorboard", "wandb")),
+    "former logger key": (("algo=ppo", *GYM, "logger.wandb=online"), ("logger.mode=online",)),
+    "nothing to be shown": (
+        ("algo=random", "env=repeat_previous", "total_timesteps=9", "logger.show_episode=true"),
+        ("logger.show_episode",),
+    ),
     "unknown benchmark": ((*RESTAURANT, "env/benchmark=env7"), ("env/benchmark", "'env7'", "env4")),
     "misspelt key": (("algo=ppo", *GYM, "algo.learning_rat=1"), ("did you mean 'algo.learning_rate'?",)),
     "misspelt top key": (("algo=ppo", *GYM, "total_timestep=1"), ("did you mean 'total_timesteps'?",)),

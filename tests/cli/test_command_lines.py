@@ -220,13 +220,12 @@ def test_a_run_that_fails_before_it_trains_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever the checks before it overlook."""
-    from rlexp.runs.experiment import Experiment
 
-    def fail(self: Experiment) -> None:
+    def fail(*_: object) -> None:
         raise OSError("no room\nfor it")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Experiment, "_open_wandb", fail)
+    monkeypatch.setattr("rlexp.runs.experiment.open_mirrors", fail)
     assert main([*PPO, "evaluation.episodes=0"]) == 2
     assert capfd.readouterr().err == "rlexp: ppo on gym-CartPole-v1: OSError: no room\n"
     assert list(tmp_path.iterdir()) == []

@@ -38,6 +38,8 @@ class GridEnv(gymnasium.Env[Observation, np.int64]):
     :raises ValueError: when a mission does not fit ``mission_length``
     """
 
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+
     def __init__(self, id: str, mission_length: int = 48, max_steps: int | None = None) -> None:
         limit = {} if max_steps is None else {"max_steps": max_steps}
         game: Any = gymnasium.make(id, disable_env_checker=True, **limit)
@@ -84,6 +86,11 @@ class GridEnv(gymnasium.Env[Observation, np.int64]):
             bool(truncated and not terminated),
             {"is_success": success},
         )
+
+    def render(self) -> npt.NDArray[np.uint8]:
+        """Draw the whole grid, ``(16 * rows, 16 * columns, 3)``, whatever the render mode."""
+        frame: npt.NDArray[np.uint8] = self._game.get_frame(tile_size=16)
+        return frame
 
     @property
     def mission(self) -> str:

@@ -122,7 +122,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
         self._random = Random(0)
         self._controller_random: Random | None = None
         self._running = False
-        self._transcript = Transcript() if self.render_mode == "ansi" else None
+        self._transcript: Transcript | None = None
 
     # -- gymnasium
     # ---------------------------------------------------------------------------------------------------
@@ -155,6 +155,7 @@ class RestaurantEnv(gymnasium.Env[NDArray[np.float32], Any]):
         self.system_act = _HELLO
         self.user_has_left = False
         self._running = True
+        self._transcript = Transcript() if self.render_mode == "ansi" else None
         if self._transcript is not None:
             self._transcript.start(self.goal)
             self._transcript.system(_HELLO)

@@ -42,27 +42,30 @@ class Evaluate(BaseCallback):
         self._every = (every_episodes, every_timesteps)
         self._total_timesteps = total_timesteps
         self._done = [0, 0]  # intervals that have passed
-        self._n_updates: int | None = None  # of the model when it was last evaluated
         self._sink = sink
 
     def state(self) -> dict[str, Any]:
         """Return the state to be saved in checkpoints."""
-        return {"last": self.last, "wall_s": self.wall_s, "n_updates": self._n_updates}
+        return {"last": self.last, "wall_s": self.wall_s}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what :meth:`state` returned; position and budget must be restored already."""
-        self.last, self.wall_s, self._n_updates = state["last"], state["wall_s"], state.get("n_updates")
+        self.last, self.wall_s = state["last"], state["wall_s"]
+        if self.last is not None and "n_updates" in state:  # of earlier versions
+            self.last = {**self.last, "updates": state["n_updates"]}
         self._done = (
             self._passed()
         )  # by the intervals of now, which may differ from those before the interruption
 
     def evaluate(self) -> dict[str, Any]:
         """Evaluate now, unless the last row is of this position and of these weights already."""
-        position = {"episodes": self._budget.episodes, "timesteps": self.num_timesteps}
-        same_place = self.last is not None and all(self.last[key] == value for key, value in position.items())
-        if self.last is not None and same_place and self._n_updates == self.model._n_updates:
+        position = {
+            "episodes": self._budget.episodes,
+            "timesteps": self.num_timesteps,
+            "updates": int(self.model._n_updates),
+        }
+        if self.last is not None and all(self.last.get(key) == value for key, value in position.items()):
             return self.last
-        self._n_updates = self.model._n_updates
         self.last = {**position, **self._evaluator.evaluate(self.model)}
         self.wall_s += self.last["wall_s"]
         self._sink(self.last)

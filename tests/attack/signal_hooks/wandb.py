@@ -23,7 +23,14 @@ def init(**_: Any) -> Any:
     def take(*_: Any, **__: Any) -> None:
         pass
 
-    return SimpleNamespace(define_metric=take, log=take, finish=take, summary=nothing, settings=settings)
+    return SimpleNamespace(
+        define_metric=take, log=take, finish=take, summary=nothing, settings=settings, step=0
+    )
+
+
+def Table(**_: Any) -> Any:
+    """Return a table that can be logged."""
+    return SimpleNamespace(bind_to_run=lambda *_: None)
 
 
 errors = SimpleNamespace(Error=RuntimeError)
