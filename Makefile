@@ -6,6 +6,7 @@ DONE   := $(VENV)/.setup-done
 CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 # pip compiles with one core; `setup` does it with all of them.
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+INSTALL := $(BIN)/python -m rlexp.system.install -c constraints.txt
 
 export OMP_NUM_THREADS ?= 1
 
@@ -21,7 +22,7 @@ $(DONE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rlexp needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) torch
-	$(PIP) -e '.[all,dev]'
+	$(INSTALL) -e '.[all,dev]'
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib rlexp > /dev/null || true # some packages ship files for other Pythons
 	@$(BIN)/python -m rlexp.envs.datacenter.fetch || echo 'everything but env=datacenter works without it'
 	@touch $@
@@ -55,11 +56,11 @@ type: setup ## mypy --strict
 docs docs-serve: export NO_MKDOCS_2_WARNING := 1
 
 docs: setup ## the documentation site, in outputs/site
-	$(PIP) -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 docs-serve: setup ## the same on http://127.0.0.1:8000, built again when a page changes
-	$(PIP) -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	$(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:8000
 
 bench: setup ## side-by-side speed measurements, as ratios
@@ -113,7 +114,7 @@ per: setup ## Schaul et al. 2016 on MinAtar: uniform, proportional, rank (about 
 	$(BIN)/rlexp report per
 
 bench-replay: setup ## prioritized replay beside cpprb and Tianshou
-	$(PIP) -e '.[bench]'
+	$(INSTALL) -e '.[bench]'
 	$(BIN)/python -W ignore tests/benchmarks/replay_speed.py --plot outputs/replay_scaling.svg
 
 DEMONSTRATIONS := outputs/demonstrations/unlock_pickup-bot-500.npz outputs/demonstrations/blocked_unlock_pickup-bot-500.npz
