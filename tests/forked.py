@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,58 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["tests.forked_imports"])
 
 
+class Forked:
+    """A running ``rlexp``, to be handled as a :class:`subprocess.Popen` whose output goes to files.
+
+    :param said: one file for all output; it is appended
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], cwd: Path, env: dict[str, str], *, said: Path | None = None
+    ) -> None:
+        self.args = ["rlexp", *arguments]
+        self._folder = tempfile.TemporaryDirectory()
+        self._out, self._err = (said or Path(self._folder.name) / name for name in ("out", "err"))
+        for path in (self._out, self._err):
+            path.touch()
+        self._process = _context.Process(
+            target=_child, args=(list(arguments), str(cwd), env, str(self._out), str(self._err))
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self.poll()
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """:raises subprocess.TimeoutExpired: when it takes longer"""
+        self._process.join(timeout)
+        code = self.poll()
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0, *self.said())
+        return code
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for the end; return what was printed."""
+        self.wait(timeout)
+        return self.said()
+
+    def said(self) -> tuple[str, str]:
+        return self._out.read_text(), self._err.read_text()
+
+
 def run(
     arguments: Sequence[str], cwd: Path, env: dict[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
@@ -22,18 +75,14 @@ def run(
 
     :raises subprocess.TimeoutExpired: when it takes too long; it is killed
     """
-    with tempfile.TemporaryDirectory() as name:
-        out, err = Path(name) / "out", Path(name) / "err"
-        process = _context.Process(target=_child, args=(list(arguments), str(cwd), env, str(out), str(err)))
-        process.start()
-        process.join(timeout)
-        if process.exitcode is None:
+    process = Forked(arguments, cwd, env)
+    try:
+        code = process.wait(timeout)
+    finally:
+        if process.poll() is None:
             process.kill()
-            process.join()
-            raise subprocess.TimeoutExpired(["rlexp", *arguments], timeout, out.read_text(), err.read_text())
-        code = process.exitcode
-        process.close()
-        return subprocess.CompletedProcess(["rlexp", *arguments], code, out.read_text(), err.read_text())
+            process.wait()
+    return subprocess.CompletedProcess(process.args, code, *process.said())
 
 
 def _child(arguments: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> None:
@@ -64,4 +113,4 @@ def _child(arguments: list[str], cwd: str, env: dict[str, str], out: str, err: s
     os._exit(code)
 
 
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_APPEND

@@ -12,7 +12,7 @@ from tests.attack import commands, corruptions, environments
 from tests.attack.runner import KINDS
 from tests.conftest import environment
 
-_SAMPLE = 5  # of each kind
+_SAMPLE = 2  # of each kind
 _TOP = Path(__file__).resolve().parent.parent
 
 

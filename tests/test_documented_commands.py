@@ -43,6 +43,7 @@ YAML = [*sorted((TOP / "conf").glob("**/*.yaml")), *sorted((TOP / "sweeps").glob
 SOURCES = sorted((TOP / "rlexp").glob("**/*.py"))
 
 CUT = ("total_timesteps=20", "total_episodes=1", "evaluation.episodes=1", "evaluation.n_envs=1")
+ATARI = ("env=atari", "env=pong", "env=qbert", "env=space_invaders")  # one game lasts up to 108,000 frames
 SHORT = {
     "demos": ["episodes=1", "force=true"],
     "evaluate": ["evaluation.episodes=1"],
@@ -190,7 +191,7 @@ def prepared(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]
 
             monkeypatch.setattr(train, "_run_one", lambda *_: 0)
         cut = [*CUT, *([] if any(word.startswith("logger") for word in arguments) else ["logger=none"])]
-        return [*arguments, *cut]
+        return [*arguments, *cut, *(["env.max_frames=200"] if set(arguments) & set(ATARI) else [])]
     if command == "resume":
         return [re.sub("^total_timesteps=.*", "total_timesteps=40", word) for word in arguments]
     if command == "sweep" and len(arguments) > 1:

@@ -23,11 +23,13 @@ from typing import Any
 
 from rlexp.runs import folder as run_folder
 from tests.conftest import environment
+from tests.forked import Forked
 
 TERM, INT, KILL = signal.SIGTERM, signal.SIGINT, signal.SIGKILL
 HOOKS = Path(__file__).with_name("signal_hooks")
 MARK = "RLEXP_SIGNAL_CASE"
 PATIENCE = 120.0  # seconds for a command to reach its moment, on a busy machine
+EARLY = ("listening", "wandb")  # moments of a process's start, as every import is
 REPEAT = 0.7  # seconds between two signals that are meant as two
 
 RUN = (
@@ -136,10 +138,13 @@ class Arena:
     """A folder in which cases run; the undisturbed run that they are compared with is trained once.
 
     :param top: an empty folder
+    :param forked: processes that are not disturbed before their first step are forked from one that has imported
+        everything, which is most of their work; see :mod:`tests.forked`
     """
 
-    def __init__(self, top: Path) -> None:
+    def __init__(self, top: Path, *, forked: bool = False) -> None:
         self.top = top
+        self.forked = forked
         self._undisturbed: dict[tuple[str, ...], Path] = {}
 
     def undisturbed(self, command: tuple[str, ...]) -> Path:
@@ -147,15 +152,8 @@ class Arena:
         key = tuple(argument for argument in command if not argument.startswith(("checkpoint.", "logger=")))
         if key not in self._undisturbed:
             cwd = Path(tempfile.mkdtemp(prefix="undisturbed-", dir=self.top))
-            done = subprocess.run(
-                [sys.executable, "-m", "rlexp", *command],
-                cwd=cwd,
-                env=_environment(),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
+            process = self._start(command, cwd, _environment())
+            assert process.wait() == 0, (cwd / "said").read_text()
             self._undisturbed[key] = cwd
         return self._undisturbed[key]
 
@@ -168,27 +166,40 @@ class Arena:
             command = tuple(str(run) if argument == "{run}" else argument for argument in command)
         outcome, began = Outcome(case), time.monotonic()
         mark = uuid.uuid4().hex
-        with (cwd / "said").open("w+") as said:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "rlexp", *command],
-                cwd=cwd,
-                env={**_environment(), MARK: mark, "RLEXP_PAUSE_AT": case.moment},
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                self._disturb(case, process, cwd, outcome)
-            finally:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
-            outcome.said = (cwd / "said").read_text()
-        self._judge(case, process.returncode, cwd, mark, outcome)
+        environ = {**_environment(), MARK: mark, "RLEXP_PAUSE_AT": case.moment}
+        process = self._start(command, cwd, environ, early=case.moment in EARLY or ":" in case.moment)
+        try:
+            self._disturb(case, process, cwd, outcome)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        outcome.said = (cwd / "said").read_text()
+        self._judge(case, process.wait(), cwd, mark, outcome)
         outcome.seconds = time.monotonic() - began
         return outcome
 
-    def _disturb(self, case: Case, process: subprocess.Popen[bytes], cwd: Path, outcome: Outcome) -> None:
+    def _start(
+        self, command: tuple[str, ...], cwd: Path, environ: dict[str, str], *, early: bool = False
+    ) -> subprocess.Popen[str] | Forked:
+        """Start a command whose output is appended to the file ``said``."""
+        real_import = "logger=wandb_offline" in command  # of the module that stands in for it
+        if self.forked and not early and not real_import:
+            return Forked(command, cwd, environ, said=cwd / "said")
+        with (cwd / "said").open("a") as said:
+            return subprocess.Popen(
+                [sys.executable, "-m", "rlexp", *command],
+                cwd=cwd,
+                env=environ,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                text=True,
+            )
+
+    def _disturb(
+        self, case: Case, process: subprocess.Popen[str] | Forked, cwd: Path, outcome: Outcome
+    ) -> None:
         if not _wait(lambda: _reached(case.moment, process.pid, cwd) or process.poll() is not None, PATIENCE):
             outcome.faults.append("never came to its moment")
             return
@@ -235,17 +246,10 @@ class Arena:
             self._resume(case, cwd, outcome)
 
     def _resume(self, case: Case, cwd: Path, outcome: Outcome) -> None:
-        again = subprocess.run(
-            [sys.executable, "-m", "rlexp", *case.command],
-            cwd=cwd,
-            env=_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        outcome.said += again.stdout + again.stderr
-        if again.returncode != 0:
-            outcome.faults.append(f"resumed with exit code {again.returncode}")
+        code = self._start(case.command, cwd, _environment()).wait()
+        outcome.said = (cwd / "said").read_text()
+        if code != 0:
+            outcome.faults.append(f"resumed with exit code {code}")
         elif differing := differences(only_run(cwd), only_run(self.undisturbed(case.command))):
             outcome.faults.append(f"resumed otherwise: {', '.join(differing)}")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import random
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from pathlib import Path
@@ -19,6 +17,7 @@ from omegaconf import OmegaConf
 from rlexp.cli import main
 from rlexp.runs import folder as run_folder
 from tests.conftest import CARTPOLE, environment, only_run
+from tests.forked import Forked
 
 _LONG = (
     *CARTPOLE,
@@ -30,8 +29,8 @@ _DIALOGUES = (
     "env=restaurant",
     "seed=3",
     "total_episodes=null",
-    "total_timesteps=1500",
-    "evaluation.every_timesteps=500",
+    "total_timesteps=900",
+    "evaluation.every_timesteps=300",
     "evaluation.episodes=5",
     "logger=none",
     "checkpoint.every_timesteps=100",
@@ -62,15 +61,8 @@ def _same(one: Any, other: Any) -> bool:
     return th.equal(one, other) if isinstance(one, th.Tensor) else bool(one == other)
 
 
-def _start(cwd: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "rlexp", *arguments],
-        cwd=cwd,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def _start(cwd: Path, *arguments: str) -> Forked:
+    return Forked(arguments, cwd, environment(), said=cwd / "said")
 
 
 def _newest_checkpoint(cwd: Path) -> int:
@@ -109,7 +101,11 @@ def test_the_run_folder(rlexp, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("algo", "options"),
-    [("ppo", ("algo.n_steps=64",)), ("a2c", ("algo.n_steps=8",)), ("sac", ("algo.learning_starts=20",))],
+    [
+        ("ppo", ("algo.n_steps=64",)),
+        ("a2c", ("algo.n_steps=8",)),
+        ("sac", ("algo.learning_starts=20", "algo.net_arch=[16]")),
+    ],
 )
 @pytest.mark.parametrize("total", [256, 300])
 def test_the_recorded_evaluation_is_of_the_saved_weights(
@@ -164,7 +160,7 @@ def test_force_keeps_the_old_run_until_the_new_one_has_finished(rlexp, tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("algo", "budget"), [("lcpo", ()), ("dqn", ("total_timesteps=null", "total_episodes=150"))]
+    ("algo", "budget"), [("lcpo", ()), ("dqn", ("total_timesteps=null", "total_episodes=90"))]
 )
 def test_kill_and_resume_is_exact(tmp_path: Path, algo: str, budget: tuple[str, ...]) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"

@@ -32,7 +32,7 @@ SAMPLE = (
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> signals.Arena:
-    return signals.Arena(tmp_path_factory.mktemp("signals"))
+    return signals.Arena(tmp_path_factory.mktemp("signals"), forked=True)
 
 
 @pytest.mark.parametrize("name", SAMPLE, ids=" ".join)
