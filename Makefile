@@ -31,7 +31,7 @@ run: setup ## the main job: LCPO learns the restaurant task, about half a minute
 	$(BIN)/rlexp algo=lcpo env=restaurant
 
 test: setup ## the test suite, on all cores
-	$(BIN)/pytest -n $(CORES) --dist worksteal
+	$(BIN)/pytest -n $(shell expr $(CORES) + 1) --dist worksteal # one more than cores: many tests wait for processes
 
 attack: setup ## odd command lines, damaged files, faulty environments, signals: a quarter of an hour of two cores
 	$(BIN)/python -m tests.attack
