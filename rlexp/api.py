@@ -23,7 +23,8 @@ class LoadedRun:
     """A run that was read back; ``model, env = load_run(folder)`` works as well.
 
     :param model: the trained algorithm, with Stable-Baselines3's ``predict``
-    :param env: one environment, built as those on which the run was evaluated
+    :param env: one environment, built as those on which the run was evaluated; its observations are normalised where
+        the run's were, by the statistics with which it ended; its rewards are the environment's own
     :param config: complete config of the run
     :param record: what ``record.json`` says: status, final evaluation, versions, ...
     :param folder: run folder
@@ -48,6 +49,7 @@ def load_run(folder: str | Path) -> LoadedRun:
     :raises UsageError: when there is no finished run, or its files are damaged or of different runs
     """
     from rlexp.runs.factories import make_env
+    from rlexp.runs.normalization import normalized_like
 
     folder = Path(folder)
     record = run_folder.read_record(folder)
@@ -55,7 +57,7 @@ def load_run(folder: str | Path) -> LoadedRun:
     with as_configured(folder):
         check_env(cfg)
         model = load_trained(cfg, folder)
-        env = make_env(cfg, evaluation=True)
+        env = normalized_like(model, make_env(cfg, evaluation=True))
     return LoadedRun(model, env, cfg, record, folder)
 
 

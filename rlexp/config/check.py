@@ -32,6 +32,7 @@ def check(cfg: DictConfig) -> None:
     _check_wandb(cfg)
     if cfg.hardware.ray is not None:
         _check_distributed(cfg)
+    _check_normalize(cfg)
     _check_algorithm(cfg)
 
 
@@ -110,6 +111,33 @@ def _check_distributed(cfg: DictConfig) -> None:
         raise UsageError(
             f"hardware: ray given, which trains {able}; algo={cfg.algo.name} trains with hardware=cpu or gpu"
         )
+
+
+def _check_normalize(cfg: DictConfig) -> None:
+    chosen = [f"normalize.{key}" for key, value in cfg.normalize.items() if value]
+    if not chosen:
+        return
+    spec = registry.algo(cfg.algo.name)
+    able = [one.name for one in registry.algos().values() if _can_normalize(one)]
+    if spec.name not in able:
+        raise UsageError(
+            f"{chosen[0]}: true given, which {', '.join(able)} support; algo={spec.name} does not"
+        )
+    if cfg.hardware.ray is not None:
+        raise UsageError(
+            f"{chosen[0]}: true given with hardware=ray, whose actors would each have their own statistics"
+        )
+
+
+def _can_normalize(spec: registry.AlgoSpec) -> bool:
+    fields = () if spec.config is None else dataclasses.fields(spec.config)
+    names = [field.name for field in fields]
+    return (
+        spec.trains
+        and "VecNormalize" not in spec.unsupported
+        and "gamma" in names
+        and "demonstrations" not in names
+    )
 
 
 def _check_algorithm(cfg: DictConfig) -> None:

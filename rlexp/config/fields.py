@@ -27,6 +27,24 @@ def number(
     return _field(policy, formerly, **bounds)
 
 
+def added(default: Any, at_least: float | None = None, policy: bool = False) -> Any:
+    """A field that configs of older runs lack; they were trained as with its default.
+
+    A run that leaves it at the default is the same run as before there was the setting, in the same folder.
+
+    :param default: what the setting was before it could be set
+    """
+    return _field(policy, default=default, at_least=at_least)
+
+
+def schedule(*choices: str) -> Any:
+    """A field ``<setting>_schedule`` that says how a setting changes over the budget; ``constant`` in older runs.
+
+    The constructor has no such argument: it takes a function of the remaining progress for the setting itself.
+    """
+    return _field(default=choices[0], choices=choices, is_schedule=True)
+
+
 def automatic(forms: str, at_least: float | None = None) -> Any:
     """A mandatory field that is a number or ``auto``; its annotation is ``Any``.
 
@@ -62,8 +80,9 @@ def required(policy: bool = False, formerly: str | None = None) -> Any:
     return _field(policy, formerly)
 
 
-def _field(policy: bool = False, formerly: str | None = None, **limits: Any) -> Any:
+def _field(policy: bool = False, formerly: str | None = None, default: Any = MISSING, **limits: Any) -> Any:
     known = {"policy": policy or None, "formerly": formerly, **limits}
-    return field(
-        default=MISSING, metadata={name: value for name, value in known.items() if value is not None}
-    )
+    metadata = {name: value for name, value in known.items() if value is not None}
+    if default is not MISSING:
+        metadata["added"] = True
+    return field(default=default, metadata=metadata)

@@ -144,6 +144,10 @@ class HydraApp:
         options = self._loader.repository.get_group_options(group, ObjectType.CONFIG)
         return sorted(option for option in options if not option.startswith("_"))
 
+    def groups(self, group: str) -> list[str]:
+        """Return the groups in a config group."""
+        return sorted(self._loader.repository.get_group_options(group, ObjectType.GROUP))
+
     def parse(self, text: str) -> Override:
         """Parse one override whose values can be enumerated, ``algo=glob(r2*)`` included.
 

@@ -25,6 +25,12 @@ _NUMBER = re.compile(
 )
 _UNITS = {"k": 3, "m": 6}
 _GYMNASIUM_ID = re.compile(r"[\w./-]+-v\d+|[\w.]+:[\w./-]+")
+_VERSIONED = re.compile(r"(?P<name>[\w.-]+)-v(?P<version>\d+)")
+# What RL-Zoo and many tutorials name, which gymnasium no longer builds; what differs is a fault in its reset.
+_REPLACED = {
+    "LunarLander-v2": "LunarLander-v3",
+    "LunarLanderContinuous-v2": "LunarLanderContinuous-v3",
+}
 
 
 def whole_number(text: str) -> int | None:
@@ -64,9 +70,30 @@ def translate(app: HydraApp, overrides: Sequence[str]) -> list[str]:
             if others:
                 raise UsageError(f"{text}: given beside {others[0]}; write one of them")
             found += _environment(value)
+        elif text == "tuned=null":  # Hydra cannot leave out an option that others choose
+            found.append("tuned=none")
+        elif key == "env.id" and value in _REPLACED:
+            found.append(f"env.id={_REPLACED[value]}")
         else:
             found.append(_plain(quoted(text)))
-    return found
+    return _tuned(app, found)
+
+
+def _tuned(app: HydraApp, overrides: list[str]) -> list[str]:
+    """Choose the settings that are there for an algorithm on a gymnasium environment, ``tuned/gym/<id>/<algo>.yaml``.
+
+    Hydra chooses by groups alone, and the id is a key. An id of another version has the settings of the nearest one.
+    """
+    values = {key: value for key, _, value in (text.partition("=") for text in overrides)}
+    match = _VERSIONED.fullmatch(values.get("env.id", ""))
+    if match is None or values.get("env") != "gym" or "tuned" in values:
+        return overrides
+    versions = [found for each in app.groups("tuned/gym") if (found := _VERSIONED.fullmatch(each))]
+    same = [found for found in versions if found["name"] == match["name"]]
+    for found in sorted(same, key=lambda one: abs(int(one["version"]) - int(match["version"]))):
+        if values.get("algo") in app.options(f"tuned/gym/{found[0]}"):
+            return [*overrides, f"tuned=gym/{found[0]}/{values['algo']}"]
+    return overrides
 
 
 def quoted(text: str) -> str:
@@ -81,6 +108,7 @@ def quoted(text: str) -> str:
 
 
 def _environment(id: str) -> list[str]:
+    id = _REPLACED.get(id, id)
     ours = {
         spec.gymnasium_id: name for name, spec in registry.envs().items() if spec.gymnasium_id is not None
     }

@@ -12,7 +12,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from rlexp.config.intervals import KEYS, is_default
-from rlexp.config.renamed import with_old_names
+from rlexp.config.renamed import with_old_names, without_additions
 
 # Keys that change where or how loudly a run works or how its policy is measured, but not what it learns.
 BOOKKEEPING = ("seed", "output_dir", "name", "tags", "force", "logger", "checkpoint", "evaluation")
@@ -43,6 +43,9 @@ def learning(cfg: DictConfig) -> dict[str, Any]:
     part = {key: value for key, value in resolved(cfg).items() if key not in BOOKKEEPING}
     if part.get("init_from") is None:  # configs from before there was such a key have none
         part.pop("init_from", None)
+    if not any((part.get("normalize") or {}).values()):
+        part.pop("normalize", None)
+    part = without_additions(part)
     hardware = part["hardware"]
     part["hardware"] = {key: hardware[key] for key in LEARNING_HARDWARE}
     ray = hardware.get("ray")  # runs from before there was such a key have none

@@ -1,4 +1,4 @@
-"""Keys that once had another name, for the command line, for configs of older runs and for their folders.
+"""Keys that once had another name or were not there: on the command line, in configs of older runs, in folder names.
 
 A setting of an algorithm or an environment names its former name and values in its dataclass (``formerly=``,
 ``former_values=``); the tables below are for general keys. What they say of ``algo`` or ``env`` counts only where the
@@ -91,6 +91,23 @@ def with_old_names(config: Mapping[str, Any]) -> dict[str, Any]:
         return old, value
 
     return _walk(config, "", translate)
+
+
+def without_additions(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config without the settings that older versions lacked, where they are as those had them.
+
+    :param config: plain containers; not changed
+    """
+    found = dict(config)
+    for group in ("algo", "env"):
+        fields = _fields(config, f"{group}.") or {}
+        if isinstance(config.get(group), Mapping):
+            found[group] = {
+                key: value
+                for key, value in config[group].items()
+                if not (key in fields and fields[key].metadata.get("added") and value == fields[key].default)
+            }
+    return found
 
 
 def _walk(node: Mapping[str, Any], prefix: str, translate: _Translate) -> dict[str, Any]:

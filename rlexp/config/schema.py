@@ -41,6 +41,14 @@ class HardwareConfig:
 
 
 @dataclass
+class NormalizeConfig:
+    """What an algorithm is given in units of its running statistics; see :mod:`rlexp.runs.normalization`."""
+
+    observations: bool = False
+    rewards: bool = False
+
+
+@dataclass
 class LoggerConfig:
     """Where metrics go beside the JSONL files, which are always written."""
 
@@ -89,6 +97,7 @@ class Config:
     force: bool = required()
     algo: Any = MISSING
     env: Any = MISSING
+    normalize: NormalizeConfig = field(default_factory=NormalizeConfig)  # not in the configs of older runs
     hardware: HardwareConfig = field(default_factory=HardwareConfig)
     logger: LoggerConfig = field(default_factory=LoggerConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)

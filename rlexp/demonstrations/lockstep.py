@@ -12,6 +12,8 @@ import numpy as np
 import torch as th
 from gymnasium import spaces
 
+from rlexp.demonstrations import sde_noise
+
 Env = gymnasium.Env[Any, Any]
 Choose = Callable[[list[Env], list[int], Any, np.ndarray[Any, Any], np.ndarray[Any, Any]], list[Any]]
 """``choose(envs, playing, observations, starts, rewards) -> actions``: one action per environment.
@@ -80,11 +82,13 @@ def play(
 def by_model(model: Any, deterministic: bool, masked: bool) -> Choose:
     """Let an algorithm choose.
 
-    :param model: anything with Stable-Baselines3's ``predict``
+    :param model: anything with Stable-Baselines3's ``predict``; one with a ``VecNormalize`` is given observations as
+        that normalises them now
     :param deterministic: its most probable action; else a sampled one
     :param masked: whether the environment masks actions and the policy reads the masks
     """
     state: Any = None
+    normalizer = getattr(model, "get_vec_normalize_env", lambda: None)()
     # The previous reward may be an input, as in R2D2.
     reads_rewards = getattr(model, "reads_rewards", False)
 
@@ -99,6 +103,8 @@ def by_model(model: Any, deterministic: bool, masked: bool) -> Choose:
         extra: dict[str, Any] = {"rewards": rewards} if reads_rewards else {}
         if masked:
             extra["action_masks"] = _masks(envs, playing)
+        if normalizer is not None:
+            observations = normalizer.normalize_obs(observations)
         actions, state = model.predict(
             observations, state=state, episode_start=starts, deterministic=deterministic, **extra
         )
@@ -135,9 +141,14 @@ def isolated_random_state(seed: int, model: Any = None) -> Iterator[None]:
         th.manual_seed(seed)
         for generator in bit_generators:
             generator.state = type(generator)(seed).state
+        noise = sde_noise.capture(model)
+        if noise is not None:
+            model.policy.reset_noise()
         try:
             yield
         finally:
+            if noise is not None:
+                sde_noise.restore(model, noise)
             random.setstate(python_state)
             np.random.set_state(numpy_state)
             for generator, state in zip(bit_generators, own_states, strict=True):

@@ -28,9 +28,9 @@ from rlexp import registry
 from rlexp.config import paths
 from rlexp.demonstrations.lockstep import isolated_random_state, stack
 from rlexp.errors import describe
-from rlexp.runs import checkpoint
+from rlexp.runs import checkpoint, normalization
 from rlexp.runs import folder as run_folder
-from rlexp.runs.callbacks import Budget, Checkpoint, Evaluate, Progress, Track, Tracker
+from rlexp.runs.callbacks import Budget, Checkpoint, Evaluate, Progress, RestoreNoise, Track, Tracker
 from rlexp.runs.clock import Clock
 from rlexp.runs.evaluation import Evaluator
 from rlexp.runs.factories import make_env, make_evaluator, make_model, make_tracker, make_training_env
@@ -201,6 +201,9 @@ class Experiment:
             with stopping.immediate():
                 self._mirrors = open_mirrors(cfg, self.folder, self._record)
             self._learn(saved)
+            normalizer = self.model.get_vec_normalize_env()
+            if normalizer is not None:
+                run_folder.write_atomically(self.folder / normalization.FILE, normalization.dumps(normalizer))
             weights = io.BytesIO()
             self.model.save(weights)
             run_folder.write_atomically(self.folder / "model.zip", weights.getvalue())
@@ -273,6 +276,7 @@ class Experiment:
             self._files[run_folder.TRACKED].append(row)
 
         callbacks = [
+            *([RestoreNoise(saved["model"])] if saved is not None and "sde_noise" in saved["model"] else []),
             self._budget,
             *([Track(self._tracker, self._budget, tracked)] if self._tracker is not None else []),
             *([self._evaluate] if cfg.evaluation.episodes else []),

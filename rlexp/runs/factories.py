@@ -24,6 +24,7 @@ from rlexp.envs.common.validate import ValidateOutputs
 from rlexp.envs.common.wrappers import Controlled
 from rlexp.runs.callbacks.track import Tracker
 from rlexp.runs.evaluation import Evaluator
+from rlexp.runs.normalization import normalized
 
 
 def make_env(cfg: DictConfig, evaluation: bool = False, index: int = 0) -> gymnasium.Env[Any, Any]:
@@ -54,7 +55,8 @@ def make_training_env(cfg: DictConfig) -> VecEnv:
     makers: list[Callable[[], gymnasium.Env[Any, Any]]] = [
         functools.partial(one, index) for index in range(cfg.hardware.n_envs)
     ]
-    return SubprocessVecEnv(makers) if cfg.hardware.vec_env == "subproc" else DummyVecEnv(makers)
+    env = SubprocessVecEnv(makers) if cfg.hardware.vec_env == "subproc" else DummyVecEnv(makers)
+    return normalized(env, cfg)
 
 
 def make_model(cfg: DictConfig, env: VecEnv) -> Any:

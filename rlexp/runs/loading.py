@@ -67,6 +67,7 @@ def load_trained(cfg: DictConfig, folder: Path) -> Any:
     import torch as th
 
     from rlexp import registry
+    from rlexp.runs import normalization
     from rlexp.runs.evaluation import load_policy
     from rlexp.runs.factories import make_model, make_training_env
 
@@ -79,5 +80,7 @@ def load_trained(cfg: DictConfig, folder: Path) -> Any:
     model = make_model(cfg, env)
     if trains:
         load_policy(model, archive, cfg.hardware.device)
+        if (normalizer := model.get_vec_normalize_env()) is not None:
+            normalization.load(normalizer, folder)
     env.close()
     return model

@@ -20,6 +20,7 @@ from stable_baselines3.common.save_util import recursive_getattr
 
 from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
+from rlexp.runs import normalization
 from rlexp.system.files import open_file
 
 
@@ -75,7 +76,25 @@ def initialize(model: Any, folder: Path, device: str = "auto") -> dict[str, Any]
         load_weights(model, archive, device)
     except UsageError as error:
         raise UsageError(f"init_from: {error}") from error
+    _load_statistics(model, folder)
     return {"run": str(folder.resolve()), "model_sha256": run_folder.sha256(archive)}
+
+
+def _load_statistics(model: Any, folder: Path) -> None:
+    """Give a model the statistics of observations and rewards with which the other run ended.
+
+    :raises UsageError: when only one of the two normalises them, or not the same ones
+    """
+    normalizer = model.get_vec_normalize_env()
+    if normalizer is None and (folder / normalization.FILE).exists():
+        raise UsageError(
+            f"init_from: {folder}: trained on normalised observations or rewards; set normalize.* as that run did"
+        )
+    if normalizer is not None:
+        try:
+            normalization.load(normalizer, folder)
+        except UsageError as error:
+            raise UsageError(f"init_from: {error}") from error
 
 
 def _check_spaces(model: Any, attributes: dict[str, Any], path: Path) -> None:

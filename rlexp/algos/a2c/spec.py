@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.algos.common.config import ActorCriticConfig
+from rlexp.algos.common.config import ActorCriticConfig, AnnealedConfig, StateDependentExplorationConfig
 from rlexp.config.fields import number, required
 from rlexp.registry import AlgoSpec
 
 
 @dataclass
-class A2CConfig(ActorCriticConfig):
+class A2CConfig(StateDependentExplorationConfig, AnnealedConfig, ActorCriticConfig):
     """Settings of :class:`stable_baselines3.A2C`."""
 
     gae_lambda: float = number(at_least=0, at_most=1)

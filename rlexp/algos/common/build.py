@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecEnv
 
 from rlexp.algos.common.config import ActorCriticConfig
@@ -43,6 +45,11 @@ def build(
         policy_kwargs["activation_fn"] = getattr(th.nn, policy_kwargs["activation_fn"])
     if "max_grad_norm" in arguments and arguments["max_grad_norm"] is None:
         arguments["max_grad_norm"] = math.inf  # SB3 always clips; at infinity it changes nothing
+    _schedule(arguments, spec)
+    if not arguments.get("use_sde", True):
+        del arguments["use_sde"], arguments["sde_sample_freq"]  # sb3-contrib's MaskablePPO has neither
+    if policy_kwargs.get("log_std_init", 0.0) is None:
+        del policy_kwargs["log_std_init"]
     target = load(spec.masked_target if masked and spec.masked_target is not None else spec.target)
     if "policy" in arguments:
         if arguments["policy"] == "auto":
@@ -62,6 +69,16 @@ def build(
     if policy_kwargs:
         arguments["policy_kwargs"] = policy_kwargs
     return target(env=env, seed=seed, device=device, **arguments)
+
+
+def _schedule(arguments: dict[str, Any], spec: AlgoSpec) -> None:
+    """Give settings that fall over the budget as functions of the remaining progress."""
+    for key in [
+        one.name for one in fields(spec.config or ActorCriticConfig) if "is_schedule" in one.metadata
+    ]:
+        name = key.removesuffix("_schedule")
+        if arguments.pop(key, "constant") == "linear":
+            arguments[name] = LinearSchedule(arguments[name], 0.0, 1.0)
 
 
 def _policy_name(algorithm: type[Any], observation_space: spaces.Space[Any]) -> str:

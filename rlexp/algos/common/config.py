@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from omegaconf import MISSING
 
-from rlexp.config.fields import automatic, choice, layers, number, required
+from rlexp.config.fields import added, automatic, choice, layers, number, required, schedule
 from rlexp.errors import UsageError
 
 # OmegaConf reads these annotations at run time and supports Optional[...] only, not the bar notation.
@@ -28,6 +28,30 @@ class NetworkConfig:
     activation_fn: str = choice(*ACTIVATIONS, policy=True)
 
 
+def _annealed(settings: Mapping[str, Any]) -> str | None:
+    """Name the setting that falls to zero at the end of the budget, None when none does."""
+    for key, value in settings.items():
+        if key.endswith("_schedule") and value == "linear":
+            return f"its {key.removesuffix('_schedule').replace('_', ' ')} falls over the budget (algo.{key})"
+    return None
+
+
+@dataclass
+class AnnealedConfig:
+    """A learning rate that may fall over the budget."""
+
+    learning_rate_schedule: str = schedule("constant", "linear")
+
+
+@dataclass
+class StateDependentExplorationConfig:
+    """Exploration by noise that depends on the state and is drawn anew every so many steps (Raffin et al. 2021)."""
+
+    use_sde: bool = added(False)
+    sde_sample_freq: int = added(-1, at_least=-1)
+    log_std_init: Optional[float] = added(None, policy=True)
+
+
 @dataclass
 class ActorCriticConfig(NetworkConfig):
     """What the on-policy actor-critics share."""
@@ -43,7 +67,7 @@ class ActorCriticConfig(NetworkConfig):
     @staticmethod
     def budget_dependence(settings: Mapping[str, Any]) -> str | None:
         """Say what keeps a finished run from being continued as if its budget had been larger; None: nothing."""
-        return None
+        return _annealed(settings)
 
 
 @dataclass
@@ -97,7 +121,7 @@ class SoftActorCriticConfig(OffPolicyConfig):
     @staticmethod
     def budget_dependence(settings: Mapping[str, Any]) -> str | None:
         """Say what keeps a finished run from being continued as if its budget had been larger; None: nothing."""
-        return None
+        return _annealed(settings)
 
 
 @dataclass

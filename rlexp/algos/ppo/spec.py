@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.algos.common.config import ClippedPolicyConfig
-from rlexp.config.fields import required
+from rlexp.algos.common.config import AnnealedConfig, ClippedPolicyConfig, StateDependentExplorationConfig
+from rlexp.config.fields import required, schedule
 from rlexp.registry import AlgoSpec
 
 
 @dataclass
-class PPOConfig(ClippedPolicyConfig):
+class PPOConfig(StateDependentExplorationConfig, AnnealedConfig, ClippedPolicyConfig):
     """Settings of :class:`stable_baselines3.PPO`."""
 
     normalize_advantage: bool = required()
+    clip_range_schedule: str = schedule("constant", "linear")
 
 
 SPECS = (

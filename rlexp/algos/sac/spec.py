@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.algos.common.config import NetworkConfig, SoftActorCriticConfig
+from rlexp.algos.common.config import (
+    AnnealedConfig,
+    NetworkConfig,
+    SoftActorCriticConfig,
+    StateDependentExplorationConfig,
+)
 from rlexp.registry import AlgoSpec
 
 
 @dataclass
-class SACConfig(SoftActorCriticConfig, NetworkConfig):
+class SACConfig(StateDependentExplorationConfig, AnnealedConfig, SoftActorCriticConfig, NetworkConfig):
     """Settings of :class:`stable_baselines3.SAC`."""
 
 

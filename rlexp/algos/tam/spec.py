@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlexp.algos.ppo.spec import PPOConfig
-from rlexp.config.fields import choice, number
+from rlexp.algos.common.config import ClippedPolicyConfig
+from rlexp.config.fields import choice, number, required
 from rlexp.registry import AlgoSpec
 
 
 @dataclass
-class TAMConfig(PPOConfig):
+class TAMConfig(ClippedPolicyConfig):
     """Settings of :class:`~rlexp.algos.tam.tam.TAM`."""
 
     policy: str = choice("auto", "MlpPolicy")
+    normalize_advantage: bool = required()
     termination_threshold: float = number(above=0, at_most=1)
     similarity_threshold: float = number(above=0, at_most=1)
     loop_similarity: float = number(above=0, at_most=1)

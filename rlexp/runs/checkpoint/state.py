@@ -14,6 +14,8 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.save_util import recursive_getattr, recursive_setattr
 
+from rlexp.demonstrations import sde_noise
+from rlexp.runs import normalization
 from rlexp.runs.checkpoint.files import CheckpointError
 
 _COUNTERS = (
@@ -61,6 +63,10 @@ def capture(model: BaseAlgorithm) -> dict[str, Any]:
         state["replay"] = _capture_replay(replay) if own is None else own()
     if hasattr(model, "checkpoint_state"):
         state["own"] = model.checkpoint_state()
+    if (normalizer := model.get_vec_normalize_env()) is not None:
+        state["normalization"] = normalization.capture(normalizer)
+    if (noise := sde_noise.capture(model)) is not None:
+        state["sde_noise"] = noise
     return state
 
 
@@ -87,6 +93,8 @@ def restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
             setattr(model, name, _like(getattr(model, name, None), value))
     _restore_windows(model, state)
     _replay_episodes(model, state)
+    if (normalizer := model.get_vec_normalize_env()) is not None:
+        normalization.restore(normalizer, state["normalization"])
     if "replay" in state:
         replay: Any = model.replay_buffer  # type: ignore[attr-defined]
         own = getattr(replay, "load_checkpoint_state", None)
@@ -122,7 +130,7 @@ def _replay_episodes(model: BaseAlgorithm, state: dict[str, Any]) -> None:
         model.env.env_method("set_replay_state", one, indices=[index])[0]
         for index, one in enumerate(state["envs"])
     ]
-    expected = state["carried"]["_last_obs"]
+    expected = state.get("normalization", {}).get("last_observations", state["carried"]["_last_obs"])
     for index, observation in enumerate(arrived):
         rows = (
             [(observation[key], expected[key][index]) for key in expected]
@@ -190,6 +198,8 @@ def restore_random_state(model: BaseAlgorithm, state: dict[str, Any]) -> None:
     np.random.set_state(saved["numpy"])
     th.set_rng_state(saved["torch"])
     model.action_space.np_random.bit_generator.state = saved["action_space"]
+    if "sde_noise" in state:
+        sde_noise.restore(model, state["sde_noise"])
     if "cuda" in saved and th.cuda.is_available():
         th.cuda.set_rng_state_all(saved["cuda"])
 
@@ -241,7 +251,14 @@ def _validate(model: BaseAlgorithm, state: dict[str, Any]) -> None:
         number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         _require(number, f"{name} is {value!r}")
     _require(state["carried"].keys() == set(_CARRIED), "carried attributes are missing")
-    _validate_observations(model, state["carried"]["_last_obs"])
+    normalizer = model.get_vec_normalize_env()
+    _require(("normalization" in state) == (normalizer is not None), "statistics of observations and rewards")
+    if normalizer is not None:
+        problem = normalization.problem(normalizer, state["normalization"])
+        _require(problem is None, f"normalization: {problem}")
+    _require(("sde_noise" in state) == bool(getattr(model, "use_sde", False)), "state-dependent noise")
+    normalizes = normalizer is not None and normalizer.norm_obs
+    _validate_observations(model, state["carried"]["_last_obs"], np.float32 if normalizes else None)
     _require(len(state["envs"]) == model.n_envs, f"{len(state['envs'])} environments, not {model.n_envs}")
     for key in ("values", "counts", "excluded") if state["pending_metrics"] else ():
         _require(isinstance(state["pending_metrics"][key], dict), f"pending metrics: {key}")
@@ -278,15 +295,15 @@ def _validate_optimizer(name: str, optimizer: th.optim.Optimizer, saved: dict[st
                 _validate_tensor(f"{name}.{index}.{key}", value, parameters[index])
 
 
-def _validate_observations(model: BaseAlgorithm, saved: Any) -> None:
+def _validate_observations(model: BaseAlgorithm, saved: Any, dtype: Any) -> None:
     space = model.observation_space
     parts = space.spaces.items() if isinstance(space, spaces.Dict) else [(None, space)]
     for key, part in parts:
         array = saved if key is None else saved[key]
         shape = (model.n_envs, *(part.shape or ()))
         _require(
-            isinstance(array, np.ndarray) and (array.shape, array.dtype) == (shape, part.dtype),
-            f"last observation{'' if key is None else f' {key}'} is not {part.dtype} {shape}",
+            isinstance(array, np.ndarray) and (array.shape, array.dtype) == (shape, dtype or part.dtype),
+            f"last observation{'' if key is None else f' {key}'} is not {dtype or part.dtype} {shape}",
         )
 
 
