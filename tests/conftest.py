@@ -26,6 +26,7 @@ CARTPOLE = (
     "algo=ppo",
     "env=gym",
     "env.id=CartPole-v1",
+    "tuned=none",
     "algo.n_steps=64",
     "total_timesteps=512",
     "logger=none",

@@ -13,7 +13,7 @@ import rlexp
 from rlexp.cli import main
 from rlexp.errors import RunFailed, UsageError
 
-_TINY = ("algo=ppo", "env=CartPole-v1", "algo.n_steps=32", "algo.batch_size=16", "logger=none")
+_TINY = ("algo=ppo", "env=CartPole-v1", "tuned=none", "algo.n_steps=32", "algo.batch_size=16", "logger=none")
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "ppo-dialogues": ("algo=ppo", *_RESTAURANT),
     "ppo-masks": ("algo=ppo", *_MASKED),
     "ppo-pendulum": ("algo=ppo", "env=pendulum_p", *_PENDULUM),
-    "ppo-gym": ("algo=ppo", "env=gym", "env.id=CartPole-v1", "total_timesteps=1000"),
+    "ppo-gym": ("algo=ppo", "env=gym", "env.id=gymnasium:CartPole-v1", "total_timesteps=1000"),
     "a2c-breakout": ("algo=a2c", "env=minatar", "env.game=breakout", "total_timesteps=1000"),
     "a2c-dialogues": ("algo=a2c", *_RESTAURANT),
     "sac-pendulum": ("algo=sac", "env=pendulum_v", *_PENDULUM, "algo.learning_starts=100"),

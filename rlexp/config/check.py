@@ -123,10 +123,6 @@ def _check_normalize(cfg: DictConfig) -> None:
         raise UsageError(
             f"{chosen[0]}: true given, which {', '.join(able)} support; algo={spec.name} does not"
         )
-    if cfg.hardware.ray is not None:
-        raise UsageError(
-            f"{chosen[0]}: true given with hardware=ray, whose actors would each have their own statistics"
-        )
 
 
 def _can_normalize(spec: registry.AlgoSpec) -> bool:

@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,17 @@ class _Killed(BaseException):
     """Simulates SIGKILL: no handler catches it."""
 
 
-def resumes_as_a_run(case: Case) -> None:
+def resumes_as_a_run(case: Case, *overrides: str) -> None:
     """A run ends like any other after SIGTERM, and after a kill and damage to its newest checkpoint.
 
     The same are weights, metrics and evaluations, and ``rlexp evaluate`` repeats the recorded final evaluation.
 
+    :param overrides: of the run, beside the settings of the case
     :raises ContractError: naming what differs
     """
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        cfg = _config(case, root)
+        cfg = _config(case, root, overrides)
         plain = _finished(case, cfg, root / "plain")
         _measures_what_it_saves(cfg, root / "plain")
 
@@ -62,7 +63,7 @@ def resumes_as_a_run(case: Case) -> None:
         )
 
 
-def _config(case: Case, root: Path) -> DictConfig:
+def _config(case: Case, root: Path, overrides: Sequence[str]) -> DictConfig:
     settings = dict(case.settings)
     if case.demonstrations:
         settings["demonstrations"] = str(root / "demonstrations.npz")
@@ -82,6 +83,7 @@ def _config(case: Case, root: Path) -> DictConfig:
             "evaluation.episodes=10",
             f"evaluation.every_timesteps={STEPS // 2}",
             "evaluation.deterministic=false",
+            *overrides,
         ]
     )
 

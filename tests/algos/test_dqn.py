@@ -202,6 +202,7 @@ def test_the_command(rlexp: Rlexp, tmp_path: Path) -> None:
         *algo,
         "env=gym",
         "env.id=CartPole-v1",
+        "tuned=none",
         "total_timesteps=300",
         "logger=none",
         "evaluation.episodes=2",

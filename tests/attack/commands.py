@@ -11,7 +11,14 @@ from pathlib import Path
 from tests.attack import judge, sandbox
 
 SECONDS = 120.0  # on a machine that does other things; a case takes about one
-_TINY = ("env=gym", "env.id=CartPole-v1", "total_timesteps=64", "evaluation.episodes=1", "logger=none")
+_TINY = (
+    "env=gym",
+    "env.id=CartPole-v1",
+    "tuned=none",
+    "total_timesteps=64",
+    "evaluation.episodes=1",
+    "logger=none",
+)
 PPO = ("algo=ppo", *_TINY, "algo.n_steps=32", "algo.batch_size=16", "algo.n_epochs=1", "algo.net_arch=[8]")
 DQN = (
     "algo=dqn",
@@ -22,7 +29,7 @@ DQN = (
     "algo.net_arch=[8]",
 )
 SAC = (
-    "algo=sac", "env=gym", "env.id=Pendulum-v1", "total_timesteps=32", "evaluation.episodes=1", "logger=none",
+    "algo=sac", "env=gym", "env.id=Pendulum-v1", "tuned=none", "total_timesteps=32", "evaluation.episodes=1", "logger=none",
     "algo.learning_starts=8", "algo.batch_size=8", "algo.buffer_size=100", "algo.net_arch=[8]",
 )  # fmt: skip
 LCPO = ("algo=lcpo", "env=restaurant", "total_episodes=3", "evaluation.episodes=1", "logger=none")
@@ -297,7 +304,7 @@ def _tasks_and_sizes() -> Iterator[Case]:
         ("algo=acer", "experiment=acer_pendulum"), ("algo=ppo", "experiment=lcpo_decay"), ("algo=sac", "env=restaurant"),
         ("algo=ppo", "env=minatar", "env.game=pong"), ("algo=ppo", "env=atari", "env.id=pogn"), ("algo=ppo", "env=minigrid", "env.id=x"),
         ("algo=ppo", "env=blind_cliffwalk", "total_timesteps=9", "env.n_states=99999999999"), ("algo=tam", "env=gym", "env.id=Pendulum-v1"),
-        ("algo=ppo", "hardware=ray"), ("algo=r2d2", "hardware=ray", "hardware.ray.actors=0"), ("algo=ppo", "env=CartPole-v1"),
+        ("algo=ppo", "hardware=ray"), ("algo=r2d2", "hardware=ray", "hardware.ray.actors=0"), ("algo=ppo", "env=CartPole-v1", "tuned=none"),
     ):  # fmt: skip
         yield Case(f"task {' '.join(argv[-2:])[:70]}", argv)
 

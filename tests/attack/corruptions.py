@@ -21,6 +21,7 @@ SECONDS = 120.0
 _TASK = (
     "env=gym",
     "env.id=CartPole-v1",
+    "tuned=none",
     "total_timesteps=96",
     "logger=none",
     "checkpoint.every_minutes=null",

@@ -9,7 +9,7 @@ import pytest
 from rlexp.cli import main
 from tests.conftest import CARTPOLE
 
-GYM = ("env=gym", "env.id=CartPole-v1", "total_timesteps=100")
+GYM = ("env=gym", "env.id=CartPole-v1", "tuned=none", "total_timesteps=100")
 RESTAURANT = ("algo=lcpo", "env=restaurant")
 
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -52,7 +52,10 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "text for a flag": ((*RESTAURANT, "algo.clip_gae=maybe"), ("algo.clip_gae", "'maybe'", "bool")),
     "empty value": (("algo=ppo", *GYM, "seed="), ("seed", "''")),
-    "missing budget": (("algo=ppo", "env=gym", "env.id=CartPole-v1"), ("total_timesteps", "no budget")),
+    "missing budget": (
+        ("algo=ppo", "env=gym", "env.id=CartPole-v1", "tuned=none"),
+        ("total_timesteps", "no budget"),
+    ),
     "missing id": (("algo=ppo", "env=gym", "total_timesteps=100"), ("env.id", "no value given")),
     "negative budget": (
         ("algo=ppo", *GYM[:2], "total_timesteps=-5"),

@@ -12,10 +12,10 @@ import pytest
 from rlexp.cli import main
 from tests.conftest import environment
 
-TINY = ("env=gym", "env.id=CartPole-v1", "total_timesteps=64")
+TINY = ("env=gym", "env.id=CartPole-v1", "tuned=none", "total_timesteps=64")
 PPO = ("algo=ppo", *TINY, "algo.n_steps=32", "algo.batch_size=16")
 DQN = ("algo=dqn", *TINY)
-SAC = ("algo=sac", "env=gym", "env.id=Pendulum-v1", "total_timesteps=64")
+SAC = ("algo=sac", "env=gym", "env.id=Pendulum-v1", "tuned=none", "total_timesteps=64")
 
 # Arguments, and what the line must say.
 CASES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [

@@ -184,7 +184,14 @@ def test_a_minari_dataset_is_recorded_and_learned_from(
     assert storage.read(path).provenance["seed"] == 1
 
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(path.parent))
-    cartpole = ("env=gym", "env.id=CartPole-v1", "total_timesteps=64", "logger=none", "evaluation.episodes=1")
+    cartpole = (
+        "env=gym",
+        "env.id=CartPole-v1",
+        "tuned=none",
+        "total_timesteps=64",
+        "logger=none",
+        "evaluation.episodes=1",
+    )
     for given in (path, "mine-v1"):
         code, _, err = here("algo=bc", *cartpole, f"algo.demonstrations={given}")
         assert code == 0, err

@@ -16,6 +16,7 @@ from rlexp.runs.folder import read_jsonl
 _PPO = (
     "algo=ppo",
     "env=CartPole-v1",
+    "tuned=none",
     "algo.n_steps=32",
     "algo.batch_size=16",
     "logger=none",
@@ -25,10 +26,11 @@ _PPO = (
 _SAC = (
     "algo=sac",
     "env=Pendulum-v1",
+    "tuned=none",
     "algo.learning_starts=20",
     "algo.batch_size=8",
     "algo.net_arch=[8]",
-    *_PPO[4:],
+    *_PPO[5:],
 )
 
 
@@ -144,7 +146,7 @@ def test_an_interrupted_run_resumes_from_any_folder(here: Path, monkeypatch: pyt
 def test_what_cannot_be_continued(
     here: Path, capfd: pytest.CaptureFixture[str], more: list[str], said: str
 ) -> None:
-    trained("algo=dqn", *_PPO[1:2], *_PPO[4:], "total_timesteps=64")
+    trained("algo=dqn", *_PPO[1:3], *_PPO[5:], "total_timesteps=64")
     folder = folder_of("outputs", 64)
     files = sorted(here.rglob("*"))
     capfd.readouterr()
@@ -156,7 +158,7 @@ def test_what_cannot_be_continued(
 def test_a_schedule_over_the_budget_starts_over_and_says_so(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run = ("algo=dqn", *_PPO[1:2], *_PPO[4:])
+    run = ("algo=dqn", *_PPO[1:3], *_PPO[5:])
     trained(*run, "total_timesteps=64")
     capfd.readouterr()
     trained(*run, "total_timesteps=96")

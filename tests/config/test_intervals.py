@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from rlexp.config.compose import compose
 
-_CARTPOLE = ("algo=ppo", "env=gym", "env.id=CartPole-v1")
+_CARTPOLE = ("algo=ppo", "env=gym", "env.id=CartPole-v1", "tuned=none")
 _CARDS = ("algo=dqn", "env=repeat_previous")
 
 

@@ -11,7 +11,7 @@ from rlexp.config.natural import translate, whole_number
 from rlexp.config.unknown_key import known_as, static_keys
 from rlexp.errors import UsageError
 
-_PPO = ("algo=ppo", "env=gym", "env.id=CartPole-v1")
+_PPO = ("algo=ppo", "env=gym", "env.id=CartPole-v1", "tuned=none")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_environments(typed: list[str], plain: list[str]) -> None:
 
 
 def test_an_environment_means_the_same_however_it_is_written() -> None:
-    short = compose(["algo=ppo", "env=CartPole-v1", "total_timesteps=9000"])
+    short = compose(["algo=ppo", "env=CartPole-v1", "tuned=none", "total_timesteps=9000"])
     assert paths.run_dir(short) == paths.run_dir(compose([*_PPO, "total_timesteps=9000"]))
 
 

@@ -12,7 +12,14 @@ from rlexp.config.compose import compose
 from rlexp.errors import UsageError
 from rlexp.runs.stored import read_config
 
-_ARGUMENTS = ["algo=dqn", "algo.replay=uniform", "env=gym", "env.id=CartPole-v1", "total_timesteps=10"]
+_ARGUMENTS = [
+    "algo=dqn",
+    "algo.replay=uniform",
+    "env=gym",
+    "env.id=CartPole-v1",
+    "tuned=none",
+    "total_timesteps=10",
+]
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_the_run_folder(rlexp, tmp_path: Path) -> None:
 def test_the_recorded_evaluation_is_of_the_saved_weights(
     tmp_path: Path, algo: str, options: tuple[str, ...], total: int
 ) -> None:
-    environment = ("env=gym", "env.id=Pendulum-v1", "logger=none", "evaluation.episodes=2")
+    environment = ("env=gym", "env.id=Pendulum-v1", "tuned=none", "logger=none", "evaluation.episodes=2")
     budget = (
         f"total_timesteps={total}",
         f"evaluation.every_timesteps={total // 4}",
@@ -270,6 +270,7 @@ def test_without_a_step_budget_exploration_follows_the_episodes(rlexp, tmp_path:
         "algo=dqn",
         "env=gym",
         "env.id=CartPole-v1",
+        "tuned=none",
         "total_episodes=40",
         "algo.exploration_fraction=0.5",
     )

@@ -31,6 +31,7 @@ _ARGUMENTS = (
     "algo=ppo",
     "env=gym",
     "env.id=CartPole-v1",
+    "tuned=none",
     "algo.n_steps=16",
     "algo.batch_size=16",
     "algo.n_epochs=1",
