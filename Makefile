@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m rlexp.system.install -c constraints.txt
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test attack wheel-check lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp docs docs-serve clean
+.PHONY: help setup run test attack wheel-check lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp zoo docs docs-serve clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -149,6 +149,10 @@ acer-restaurant: setup ## ACER, PPO, LCPO and prioritized DQN on the dialogue ta
 acer-atari: setup ## Pong, Qbert, SpaceInvaders: days, for whoever has an accelerator
 	$(BIN)/rlexp sweep acer_atari
 	$(BIN)/rlexp report acer_atari
+
+zoo: setup ## settings for gymnasium's environments beside RL-Zoo's published scores (about three hours of one core)
+	$(BIN)/rlexp sweep zoo
+	$(BIN)/rlexp report zoo
 
 pomdp: setup ## agents that remember, on Pendulum of which half is hidden
 	$(BIN)/rlexp sweep pomdp

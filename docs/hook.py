@@ -27,6 +27,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "algorithm_settings": settings.of_algorithm,
     "environment_settings": settings.of_environment,
     "group": catalogue.group,
+    "tuned_ids": catalogue.tuned_ids,
     "experiments": catalogue.experiments,
     "sweeps": catalogue.sweeps,
     "layers": catalogue.layers,

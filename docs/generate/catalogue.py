@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from generate import settings, text
 from rlexp import registry
-from rlexp.config import schema
+from rlexp.config import schema, shipped
 from rlexp.config.hydra_app import hydra_app
 from rlexp.config.shipped import conf_dir
 
@@ -107,8 +107,21 @@ def _tuned(algo: str | None = None, env: str | None = None) -> list[str]:
         for path in (conf_dir() / "tuned").rglob("*.yaml")
     ]
     if algo is not None:
-        return sorted(str(path.parent) for path in found if path.name == algo)
+        return sorted(str(path.parent).removeprefix("gym/") for path in found if path.name == algo)
     return sorted(path.name for path in found if str(path.parent) == env)
+
+
+def tuned_ids() -> str:
+    """Return the table of gymnasium's environments for which there are settings."""
+    rows = []
+    with hydra_app() as app:
+        for id, algos in shipped.tuned_ids().items():
+            budgets = []
+            for algo in algos:
+                cfg = app.compose([f"algo={algo}", "env=gym", f"env.id={id}", f"tuned=gym/{id}/{algo}"])
+                budgets.append(f"`{algo}` {cfg.total_timesteps:,}")
+            rows.append([f"`{id}`", ", ".join(budgets)])
+    return text.table(["Environment", "Algorithm and steps"], rows)
 
 
 def group(name: str) -> str:
@@ -120,12 +133,15 @@ def group(name: str) -> str:
         "logger": schema.LoggerConfig,
         "evaluation": schema.EvaluationConfig,
         "checkpoint": schema.CheckpointConfig,
+        "normalize": schema.NormalizeConfig,
     }
     with hydra_app() as app:
         whole = app.compose(["algo=random", "env=restaurant", *(["hardware=ray"] if name == "ray" else [])])
+    own = settings.comments_of((conf_dir() / "config.yaml").read_text(encoding="utf-8"))
     if name == "config":
-        own = settings.comments_of((conf_dir() / "config.yaml").read_text(encoding="utf-8"))
         return settings.of_group(schema.Config, whole, own)
+    if name == "normalize":
+        return settings.of_group(kinds[name], whole.normalize, own, name)
     if name == "ray":
         return settings.of_group(
             kinds[name], whole.hardware.ray, settings.comments("hardware", "ray"), "hardware.ray"

@@ -16,7 +16,7 @@ from rlexp.config import settings as shared
 from rlexp.config.hydra_app import hydra_app
 from rlexp.config.shipped import conf_dir
 
-_GROUPS = ("algo", "env", "hardware", "logger", "evaluation", "checkpoint")
+_GROUPS = ("algo", "env", "hardware", "logger", "evaluation", "checkpoint", "normalize")
 
 
 def of_algorithm(name: str) -> str:

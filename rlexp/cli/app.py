@@ -50,7 +50,7 @@ def parser() -> Parser:
         "  rlexp algo=lcpo env=restaurant               train one run; run again to resume\n"
         "  rlexp algo=lcpo env=restaurant force=true    train it from scratch\n"
         "  rlexp -m algo=ppo,lcpo seed=0-4              many runs; hydra/launcher=joblib runs them side by side\n"
-        "  rlexp algo=ppo env=CartPole-v1 total_timesteps=50k\n"
+        "  rlexp algo=ppo env=CartPole-v1\n"
         "  rlexp algo=lcpo --cfg job                    print every setting, train nothing\n"
         "\n"
         'Tab completion: eval "$(rlexp -sc install=bash)"    Hydra\'s own options: rlexp --hydra-help\n'

@@ -11,7 +11,7 @@ from rlexp import registry
 from rlexp.cli.arguments import Parser
 from rlexp.config import docstrings, settings
 from rlexp.config.hydra_app import hydra_app
-from rlexp.config.shipped import conf_dir
+from rlexp.config.shipped import conf_dir, tuned_ids
 from rlexp.errors import UsageError, did_you_mean
 from rlexp.reports import sweep_file
 from rlexp.system.terminal import inert
@@ -52,6 +52,7 @@ def _known() -> dict[str, list[str]]:
         "environments": sorted(_choices()),
         "sweeps": list(sweep_file.available()),
         "experiments": sorted(path.stem for path in (conf_dir() / "experiment").glob("*.yaml")),
+        "gymnasium ids with tuned settings": list(tuned_ids()),
     }
 
 
@@ -75,9 +76,10 @@ def _about(name: str) -> list[str]:
         spec.target.partition(":")[2].lower(): spec.name for spec in registry.algos().values() if spec.trains
     }
     ids = {str(spec.gymnasium_id).lower(): spec.name for spec in registry.envs().values()}
-    name = next((found for found in names() if found == name.lower()), None) or {**classes, **ids}.get(
-        name.lower(), name
-    )
+    name = next((found for found in names() if found.lower() == name.lower()), None) or {
+        **classes,
+        **ids,
+    }.get(name.lower(), name)
     found: list[str] = []
     if name in known["algorithms"]:
         found += [*_algorithm(registry.algo(name)), ""]
@@ -87,6 +89,8 @@ def _about(name: str) -> list[str]:
         found += [*_sweep(name), ""]
     if name in known["experiments"]:
         found += [*_experiment(name), ""]
+    if name in tuned_ids():
+        found += [*_gymnasium(name), ""]
     if not found:
         raise UsageError(
             f"info: nothing is called '{name}'{did_you_mean(name, names()) or '; rlexp info lists the names'}"
@@ -110,6 +114,8 @@ def _algorithm(spec: registry.AlgoSpec) -> Iterator[str]:
     yield f"  {'actions':14}{', '.join(spec.actions)}"
     yield f"  {'observations':14}{', '.join(spec.observations)}"
     yield from _wrapped(", ".join(env.name for env in fits), " " * 16, f"  {'environments':14}")
+    if ids := [id for id, algos in tuned_ids().items() if spec.name in algos]:
+        yield from _wrapped(", ".join(ids), " " * 16, f"  {'tuned for':14}")
     yield from _settings(spec)
     yield ""
     yield "examples"
@@ -123,8 +129,7 @@ def _algorithm(spec: registry.AlgoSpec) -> Iterator[str]:
         key = " algo.learning_rate=1e-3,3e-4" if "learning_rate" in _fields(spec) else ""
         yield from _command(f"rlexp -m algo={spec.name} {_chosen(own, spec)}{key} seed=0-4")
     if any(env.name == "gym" for env in fits) and spec.trains and "demonstrations" not in _fields(spec):
-        id = "CartPole-v1" if "discrete" in spec.actions else "Pendulum-v1"
-        yield from _command(f"rlexp algo={spec.name} env={id} {_BUDGET}")
+        yield from _command(f"rlexp algo={spec.name} {_chosen(registry.env('gym'), spec)}")
 
 
 def _environment(choice: str) -> Iterator[str]:
@@ -152,15 +157,37 @@ def _environment(choice: str) -> Iterator[str]:
     yield from _command(f"rlexp algo=random {_chosen(spec, first, choice)}")
 
 
+def _gymnasium(id: str) -> Iterator[str]:
+    """Describe a gymnasium environment for which there are settings."""
+    yield f"{id} (gymnasium environment): env={id} stands for env=gym env.id={id}"
+    yield ""
+    yield "tuned settings"
+    with hydra_app() as app:
+        for algo in tuned_ids()[id]:
+            cfg = app.compose([f"algo={algo}", "env=gym", f"env.id={id}", f"tuned=gym/{id}/{algo}"])
+            text = (conf_dir() / "tuned" / "gym" / id / f"{algo}.yaml").read_text(encoding="utf-8")
+            source = text.splitlines()[1].lstrip("# ")
+            steps = f"{cfg.total_timesteps:,} steps, {cfg.hardware.n_envs} at a time"
+            yield from _wrapped(f"{steps}; {source}", " " * 16, f"  {algo:14}")
+    yield ""
+    yield "examples"
+    yield from _command(f"rlexp algo={tuned_ids()[id][0]} env={id}")
+    yield from _command(f"rlexp algo={tuned_ids()[id][0]} env={id} tuned=none {_BUDGET}")
+
+
 def _fields(spec: registry.AlgoSpec) -> list[str]:
     return [] if spec.config is None else [field.name for field in dataclasses.fields(spec.config)]
 
 
 def _chosen(env: registry.EnvSpec, algo: registry.AlgoSpec, choice: str | None = None) -> str:
     """Return overrides that choose an environment, with what it cannot do without."""
-    needs = {"gym": "env=CartPole-v1" if "discrete" in algo.actions else "env=Pendulum-v1"}
     choice = choice or env.name
-    text = needs.get(choice, f"env={choice}")
+    text = f"env={choice}"
+    if choice == "gym":
+        id = "CartPole-v1" if "discrete" in algo.actions else "Pendulum-v1"
+        text = f"env={id}"
+        if algo.name in tuned_ids()[id]:
+            return text
     if choice == "minigrid":
         text += " env.id=MiniGrid-Empty-5x5-v0"
     if choice == "atari":

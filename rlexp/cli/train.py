@@ -35,7 +35,7 @@ def parser() -> Parser:
         "Train one run or, with -m, every combination of several values. `train` may be left out.\n"
         "Run the same command again to resume; what has finished is not trained twice unless force=true.",
         "  rlexp algo=lcpo env=restaurant seed=3\n"
-        "  rlexp algo=ppo env=CartPole-v1 total_timesteps=50k\n"
+        "  rlexp algo=ppo env=CartPole-v1\n"
         "  rlexp -m algo=ppo,lcpo seed=0-4 hydra/launcher=joblib\n"
         "  rlexp algo=lcpo --cfg job\n"
         "A gymnasium environment of your own: env=module:Name-v0 imports the module, also from this folder.",

@@ -10,6 +10,14 @@ def conf_dir() -> Path:
     return _shipped("conf")
 
 
+def tuned_ids() -> dict[str, list[str]]:
+    """Return the algorithms that have settings for a gymnasium environment, by its id."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((conf_dir() / "tuned" / "gym").glob("*/*.yaml")):
+        found.setdefault(path.parent.name, []).append(path.stem)
+    return found
+
+
 def sweeps_dir() -> Path:
     """Return the folder of the sweep files: inside an installed wheel, else at the top of the checkout."""
     return _shipped("sweeps")

@@ -27,6 +27,7 @@ NAMES = [
     "datacenter",
     "figure5",
     "acer_reacher",
+    "MountainCarContinuous-v0",
 ]
 
 
