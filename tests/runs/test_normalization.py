@@ -16,7 +16,8 @@ from rlexp.cli import main
 from rlexp.config import paths
 from rlexp.config.compose import compose
 from rlexp.errors import UsageError
-from rlexp.runs.factories import make_evaluator, make_training_env
+from rlexp.runs import extend
+from rlexp.runs.factories import make_evaluator, make_model, make_training_env
 from rlexp.testing import cases, runs
 
 _NORMALIZED = ("normalize.observations=true", "normalize.rewards=true")
@@ -133,3 +134,27 @@ def test_a_run_that_leaves_the_new_settings_alone_keeps_its_folder() -> None:
     for key in ("normalize.rewards=true", "algo.use_sde=true", "algo.clip_range_schedule=linear"):
         changed = compose(["algo=ppo", "env=Pendulum-v1", "tuned=none", "total_timesteps=9", key])
         assert paths.variant(changed) != paths.variant(cfg), key
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ("algo.learning_rate_schedule=linear", "its learning rate falls over the budget"),
+        ("algo.clip_range_schedule=linear", "its clip range falls over the budget"),
+        ("normalize.rewards=true", None),
+    ],
+)
+def test_what_falls_over_the_budget_cannot_be_extended(override: str, reason: str | None) -> None:
+    cfg = compose(["algo=ppo", "env=Pendulum-v1", "tuned=none", "total_timesteps=9", override])
+    found = extend.obstacle(cfg)
+    assert found is None if reason is None else reason in str(found)
+
+
+def test_a_linear_schedule_ends_at_zero() -> None:
+    cfg = compose([*_PPO, "env=CartPole-v1", "total_timesteps=9", "algo.learning_rate_schedule=linear",
+                   "algo.learning_rate=0.5", "algo.clip_range_schedule=linear"])  # fmt: skip
+    env = make_training_env(cfg)
+    model = make_model(cfg, env)
+    env.close()
+    assert [model.lr_schedule(left) for left in (1.0, 0.5, 0.0)] == [0.5, 0.25, 0.0]
+    assert [model.clip_range(left) for left in (1.0, 0.5, 0.0)] == [0.2, 0.1, 0.0]
