@@ -159,7 +159,7 @@ def _environment(choice: str) -> Iterator[str]:
 
 def _gymnasium(id: str) -> Iterator[str]:
     """Describe a gymnasium environment for which there are settings."""
-    yield f"{id} (gymnasium environment): env={id} stands for env=gym env.id={id}"
+    yield from _wrapped(f"{id} (gymnasium environment): env={id} stands for env=gym env.id={id}", "  ", "")
     yield ""
     yield "tuned settings"
     with hydra_app() as app:
