@@ -70,6 +70,8 @@ def translate(app: HydraApp, overrides: Sequence[str]) -> list[str]:
             if others:
                 raise UsageError(f"{text}: given beside {others[0]}; write one of them")
             found += _environment(value)
+        elif text in ("normalize=true", "normalize=false"):  # as RL-Zoo has it
+            found += [f"normalize.{part}={value}" for part in ("observations", "rewards")]
         elif text == "tuned=null":  # Hydra cannot leave out an option that others choose
             found.append("tuned=none")
         elif key == "env.id" and value in _REPLACED:

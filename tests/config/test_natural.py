@@ -68,6 +68,7 @@ def test_only_integers_are_translated() -> None:
         (["env=cartpole_v"], ["env=cartpole_v"]),
         (["env=CartPole-v1,Acrobot-v1"], ["env=CartPole-v1,Acrobot-v1"]),
         (["env=nope"], ["env=nope"]),
+        (["normalize=true"], ["normalize.observations=true", "normalize.rewards=true"]),
     ],
 )
 def test_environments(typed: list[str], plain: list[str]) -> None:
