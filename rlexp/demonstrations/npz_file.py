@@ -21,16 +21,23 @@ The same demonstrations always give the same bytes.
 from __future__ import annotations
 
 import json
+import math
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rlexp.demonstrations import header as headers
-from rlexp.demonstrations.dataset import DAMAGE, Array, Demonstrations
+from rlexp.demonstrations.dataset import DAMAGE, Array, Demonstrations, observation_parts
 from rlexp.demonstrations.space_serialization import space_from_json
 from rlexp.errors import UsageError, first_line
+from rlexp.system.archives import Shapes, announced
+
+_HEADER_BYTES = 64 << 20
+_MOST_EPISODES = 10_000_000
+_WIDEST = 16  # bytes of a number
 
 
 def write(path: Path, demonstrations: Demonstrations) -> None:
@@ -95,12 +102,19 @@ def _open(path: Path, everything: bool) -> tuple[dict[str, Any], dict[str, Array
     if not looks_right:
         raise UsageError(f"{path}: not a file of demonstrations; rlexp demos records one")
     try:
+        with zipfile.ZipFile(path) as plain:
+            shapes = announced(plain)
         with np.load(path, allow_pickle=False) as archive:
-            if "header" not in archive.files:
+            if "header" not in shapes:
                 raise UsageError(f"{path}: not a file of demonstrations; rlexp demos records one")
+            if math.prod(shapes.pop("header")[0]) > _HEADER_BYTES:
+                raise ValueError(f"its header is longer than {_HEADER_BYTES:,} bytes")
             header = json.loads(archive["header"].tobytes().decode())
-            names = [name for name in archive.files if name != "header"] if everything else []
-            arrays = {name: np.asarray(archive[name]) for name in names}
+            arrays: dict[str, Array] = {}
+            if everything:
+                headers.check(header, path)
+                _check_plausible(header, shapes, archive)
+                arrays = {name: np.asarray(archive[name]) for name in shapes}
     except UsageError:
         raise
     except DAMAGE as error:
@@ -109,3 +123,32 @@ def _open(path: Path, everything: bool) -> tuple[dict[str, Any], dict[str, Array
         ) from error
     headers.check(header, path)
     return header, arrays
+
+
+def _check_plausible(header: dict[str, Any], shapes: Shapes, archive: Any) -> None:
+    """Compare what arrays announce with the lengths of the episodes, before any other array is unpacked.
+
+    :raises ValueError: naming the first that announces more
+    """
+    provenance, n = header["provenance"], math.prod(shapes["lengths"][0])
+    recorded = provenance.get("episodes", n)
+    if n != recorded or n > _MOST_EPISODES:
+        raise ValueError(f"lengths: {n:,} episodes announced, {recorded:,} were recorded")
+    total = int(archive["lengths"].sum())
+    recorded = provenance.get("steps", total)
+    if total != recorded:
+        raise ValueError(f"lengths: {total:,} steps announced, {recorded:,} were recorded")
+    space = space_from_json(header["observation_space"])
+    wanted: dict[str, tuple[int, ...]] = {
+        "actions": (total, *(space_from_json(header["action_space"]).shape or ())),
+        "rewards": (total,),
+        "lengths": (n,),
+        "terminated": (n,),
+        "truncated": (n,),
+    }
+    for name, key in observation_parts(space).items():
+        part = space if key is None else space[key]  # type: ignore[index]
+        wanted[name] = (total + n, *(part.shape or ()))
+    for name, (shape, kind) in shapes.items():
+        if shape != wanted.get(name, shape) or kind.itemsize > _WIDEST:
+            raise ValueError(f"{name}: {kind} {shape} announced, the lengths say {wanted.get(name)}")

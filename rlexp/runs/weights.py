@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import warnings
-import zipfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch as th
 from stable_baselines3.common.save_util import recursive_getattr
@@ -21,6 +19,7 @@ from stable_baselines3.common.save_util import recursive_getattr
 from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
 from rlexp.runs import normalization
+from rlexp.system.archives import open_stored
 from rlexp.system.files import open_file
 
 
@@ -35,7 +34,7 @@ def load_weights(model: Any, path: Path, device: str = "auto") -> dict[str, Any]
         model must not be used then
     """
     try:
-        with open_file(path, "rb") as file, _archive(file) as archive:
+        with open_file(path, "rb") as file, open_stored(file) as archive:
             modules = {
                 name: module
                 for name in model._get_torch_save_params()[0]
@@ -118,29 +117,9 @@ def _check_spaces(model: Any, attributes: dict[str, Any], path: Path) -> None:
             )
 
 
-def _archive(file: IO[bytes]) -> zipfile.ZipFile:
-    """Open an archive whose members together are no larger than itself.
-
-    :raises ValueError: when it is none
-    """
-    size = file.seek(0, os.SEEK_END)
-    archive = zipfile.ZipFile(file)
-    members = archive.infolist()
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise ValueError("it is compressed")
-    if sum(member.file_size for member in members) > size:
-        raise ValueError("its members claim to be larger than the file")
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
-        raise ValueError("two members have the same name")
-    if any(name.startswith("/") or ".." in Path(name).parts for name in names):
-        raise ValueError("a member leaves the archive")
-    return archive
-
-
 def _tensors(content: bytes, device: str) -> dict[str, th.Tensor]:
     file = io.BytesIO(content)
-    _archive(file)
+    open_stored(file)
     file.seek(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of an odd pickle before it rejects it

@@ -174,7 +174,7 @@ def test_a_changed_reward_does_not_fit_the_checksum(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"rewards": np.zeros(9, np.float32)}, "rewards are"),
+        ({"rewards": np.zeros(9, np.float32)}, "rewards: float32"),
         ({"lengths": np.array([8, 0, 0])}, "lengths are no positive numbers"),
         ({"lengths": np.array([2**62, 2**62, 2**62])}, "announced"),
         ({"actions": np.full(8, 7)}, "outside"),
@@ -251,3 +251,21 @@ def test_what_is_no_whole_episode_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no episodes"):
         demos.write(tmp_path / "bad.npz", Demonstrations((), _SPACES[-1], spaces.Discrete(7), {}))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_more_rows_than_the_lengths_say_are_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "some.npz"
+    demos.write(path, _some())
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    np.savez_compressed(path, **{**arrays, "rewards": np.zeros(10**6, np.float32)})
+    read: list[int] = []
+    whole = np.lib.format.read_array
+    monkeypatch.setattr(
+        np.lib.format, "read_array", lambda *one, **more: read.append(1) or whole(*one, **more)
+    )
+    with pytest.raises(UsageError, match=r"rewards: float32 \(1000000,\) announced, the lengths say \(8,\)"):
+        demos.read(path)
+    assert len(read) <= 2  # header and lengths

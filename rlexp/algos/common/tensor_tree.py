@@ -13,6 +13,7 @@ import numpy as np
 import torch as th
 
 from rlexp.errors import UsageError
+from rlexp.system.archives import announced, open_stored
 
 Array = np.ndarray[Any, Any]
 _TREE = "tree"
@@ -84,6 +85,9 @@ def read(file: str | Path | BufferedIOBase) -> Any:
     :raises FileNotFoundError: when there is none
     """
     try:
+        if isinstance(file, (str, Path)):
+            with Path(file).open("rb") as opened:
+                announced(open_stored(opened))
         with np.load(file, allow_pickle=False) as archive:
             return decode(json.loads(archive[_TREE].tobytes()), archive)
     except FileNotFoundError:

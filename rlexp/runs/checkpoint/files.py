@@ -25,6 +25,7 @@ import numpy as np
 from rlexp.algos.common import tensor_tree
 from rlexp.errors import UsageError
 from rlexp.runs.folder import EVALUATIONS, METRICS, TRACKED, Extent, digest
+from rlexp.system.archives import announced, open_stored
 from rlexp.system.files import make_folder, names, open_file, remove_tree, rename
 
 STATE = "state.json"
@@ -114,8 +115,11 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Extent]]:
             _verify(folder, manifest["files"])
         with _open(folder / STATE) as file:
             encoded = json.load(file)
-        with _open(folder / ARRAYS) as file, np.load(file, allow_pickle=False) as archive:
-            state = tensor_tree.decode(encoded, archive)
+        with _open(folder / ARRAYS) as file:
+            announced(open_stored(file))
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                state = tensor_tree.decode(encoded, archive)
         if not isinstance(state, dict):
             raise CheckpointError(f"{STATE} holds no tree")
         if manifest is not None:
