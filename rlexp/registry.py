@@ -73,6 +73,7 @@ class EnvSpec:
     :param encoder: ``"module:class"`` of the features extractor that reads the environment's observations; None: the
         policy's own
     :param gymnasium_id: id under which a built-in environment is registered with gymnasium; None: not registered
+    :param gymnasium_families: how ids begin of other packages' environments that this choice takes as ``env.id``
     :param config: dataclass of its settings, ``schema/env/<name>`` for its YAML; None: the YAML names another schema
     """
 
@@ -88,6 +89,7 @@ class EnvSpec:
     tracker: str | None = None
     encoder: str | None = None
     gymnasium_id: str | None = None
+    gymnasium_families: tuple[str, ...] = ()
     config: type | None = None
 
 

@@ -123,7 +123,7 @@ def _path(args: argparse.Namespace, cfg: DictConfig) -> Path:
         return Path(args.output)
     choices = [override.partition("=")[2] for override in args.overrides if override.startswith("env=")]
     named = any(override.startswith(("env.id=", "env.game=")) for override in args.overrides)
-    task = choices[0] if choices and not named else paths.env_label(cfg)
+    task = paths.slug(choices[0]) if choices and not named else paths.env_label(cfg)
     expert = "bot" if args.expert == "bot" else str(cfg.algo.name)
     return catalogue.demonstrations_dir(args.output_dir) / f"{task}-{expert}-{args.episodes}.npz"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,9 +118,9 @@ def _check(args: argparse.Namespace, kind: _Kind) -> None:
 
 
 def _print_written(folder: Path, paths: Sequence[Path], console: Console) -> None:
-    console.print(
-        f"written to {folder}: {', '.join(path.name for path in paths)}", markup=False, soft_wrap=True
-    )
+    line = f"written to {folder}: {', '.join(path.name for path in paths)}"
+    parts = textwrap.wrap(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    console.print("\n".join(parts), markup=False, soft_wrap=True)
 
 
 def _sweep_report(args: argparse.Namespace, console: Console, compose: Compose | None) -> int:

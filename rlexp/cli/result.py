@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rlexp.runs.messages import quoted, short
+from rlexp.runs.messages import quoted
 from rlexp.system import terminal
 
 
@@ -14,7 +14,7 @@ def show_result(folder: Path) -> None:
 
     console = terminal.console(width=None, soft_wrap=True)
     learning_curve.show(folder, console)
-    console.print(f"run folder    {short(folder)}")
+    console.print(f"run folder    {quoted(folder)}")
     console.print(
         f"look closer   rlexp evaluate {quoted(folder)}\n              rlexp report run {quoted(folder)}"
     )

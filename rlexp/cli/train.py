@@ -20,7 +20,7 @@ from rlexp.config.hydra_app import HydraApp
 from rlexp.errors import RunFailed, UsageError, did_you_mean
 from rlexp.runs import folder as run_folder
 from rlexp.runs import preflight
-from rlexp.runs.messages import short
+from rlexp.runs.messages import quoted
 from rlexp.runs.train import train
 from rlexp.sweep import multirun
 
@@ -167,10 +167,10 @@ def _run_many(app: HydraApp, jobs: list[list[str]], folders: list[Path]) -> int:
     unfinished = [folder for folder in folders if not _is_finished(folder)]
     print(
         f"{len(folders) - len(unfinished)} of {len(folders)} runs finished; "
-        f"compare them: rlexp report sweep {short(sweep_dir)}"
+        f"compare them: rlexp report sweep {quoted(sweep_dir)}"
     )
     for folder in unfinished:
-        print(f"not finished: {short(folder)}", file=sys.stderr)
+        print(f"not finished: {quoted(folder)}", file=sys.stderr)
     if unfinished:
         print("run the same command again to train only what is missing", file=sys.stderr)
     return 1 if unfinished else 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from rlexp.cli.arguments import Parser
 from rlexp.errors import UsageError, did_you_mean
-from rlexp.runs.messages import short
+from rlexp.runs.messages import quoted
 from rlexp.system import terminal
 
 _CURVES = ("eval/success_rate", "eval/return_mean", "rollout/success_rate", "rollout/ep_rew_mean")
@@ -69,7 +69,7 @@ def _lines(run: Any, path: Path, width: int) -> Iterator[str]:
     yield from (f"{key:9} {value}" for key, value in run.info.items() if value)
     how = "not ended" if run.exit_code is None else f"ended with exit code {run.exit_code}"
     yield f"state     {how}, {run.rows:,} rows{'' if run.complete else '; the file ends within a message'}"
-    yield f"file      {short(path)}"
+    yield f"file      {quoted(path)}"
     yield from _section("config", _flat(run.config), width)
     yield from _section("summary", dict(sorted(_flat(_shown(run.summary)).items())), width)
     columns = _shown(run.columns)

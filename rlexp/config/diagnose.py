@@ -44,6 +44,11 @@ def explain(error: Exception, app: HydraApp, overrides: Sequence[str]) -> UsageE
             return UsageError(f"unknown key '{override.key_or_group}': write {meant}")
     chosen = {override.key_or_group for override in known}
     if "algo" not in chosen:
+        for override in known:
+            key, there_are = override.key_or_group, static_keys()
+            meant = None if key in there_are else known_as(key, override.get_value_string(), there_are)
+            if meant is not None and not app.is_group(key):
+                return UsageError(f"unknown key '{key}': write {meant}")
         return UsageError(f"algo: not given; choose one of {', '.join(app.options('algo'))}, e.g. algo=lcpo")
     groups = [override for override in known if app.is_group(override.key_or_group)]
     try:

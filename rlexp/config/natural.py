@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rlexp import registry
-from rlexp.errors import UsageError
+from rlexp.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from rlexp.config.hydra_app import HydraApp
@@ -58,7 +58,7 @@ def translate(app: HydraApp, overrides: Sequence[str]) -> list[str]:
     """Return the overrides of one run in their plain form.
 
     :param overrides: as typed, of a sweep those of one of its runs
-    :raises UsageError: when an environment is named twice
+    :raises UsageError: when an environment is named twice, or there is none of its name
     """
     found: list[str] = []
     for text in overrides:
@@ -114,7 +114,19 @@ def _environment(id: str) -> list[str]:
     ours = {
         spec.gymnasium_id: name for name, spec in registry.envs().items() if spec.gymnasium_id is not None
     }
-    return [f"env={ours[id]}"] if id in ours else ["env=gym", f"env.id={id}"]
+    if id in ours:
+        return [f"env={ours[id]}"]
+    family = next(
+        (name for name, spec in registry.envs().items() if id.startswith(spec.gymnasium_families)), None
+    )
+    if family is None and not re.search(
+        "[:/]", id
+    ):  # others may be registered by a package that is not imported yet
+        import gymnasium
+
+        if id not in gymnasium.registry:
+            raise UsageError(f"env: there is no environment '{id}'{did_you_mean(id, gymnasium.registry)}")
+    return [f"env={family or 'gym'}", f"env.id={id}"]
 
 
 @cache

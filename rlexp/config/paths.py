@@ -89,7 +89,12 @@ def env_label(cfg: DictConfig) -> str:
     """Return the folder name of a task: its config choice, with the id where one choice covers many tasks."""
     identity = OmegaConf.select(cfg, "env.id") or OmegaConf.select(cfg, "env.game")
     label = str(cfg.env.name) if identity is None else f"{cfg.env.name}-{identity}"
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", label)
+    return slug(label)
+
+
+def slug(name: str) -> str:
+    """Return a name as part of a file name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name)
 
 
 def run_dir(cfg: DictConfig) -> Path:

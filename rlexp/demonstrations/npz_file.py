@@ -150,5 +150,7 @@ def _check_plausible(header: dict[str, Any], shapes: Shapes, archive: Any) -> No
         part = space if key is None else space[key]  # type: ignore[index]
         wanted[name] = (total + n, *(part.shape or ()))
     for name, (shape, kind) in shapes.items():
-        if shape != wanted.get(name, shape) or kind.itemsize > _WIDEST:
-            raise ValueError(f"{name}: {kind} {shape} announced, the lengths say {wanted.get(name)}")
+        if name not in wanted:
+            raise ValueError(f"{name} is a member too many")
+        if shape != wanted[name] or kind.itemsize > _WIDEST:
+            raise ValueError(f"{name}: {kind} {shape} announced, the lengths say {wanted[name]}")

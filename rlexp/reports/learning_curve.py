@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlexp import registry
 from rlexp.config.intervals import PER_RUN
 from rlexp.errors import UsageError
 from rlexp.reports import line_style, style, terminal_plot
-from rlexp.runs.folder import CONFIG, read_evaluations, read_record
+from rlexp.runs.folder import CONFIG, METRICS, TRACKED, read_evaluations, read_jsonl, read_record
 from rlexp.runs.stored import read_config
 
 if TYPE_CHECKING:
@@ -72,11 +73,35 @@ def show(folder: Path, console: Console) -> list[Path]:
         return []
     if len(found.x) < 2:
         # The end of training says the value itself.
-        console.print(f"no learning curve: evaluated once{_hint(folder, record)}", highlight=False)
-        return []
+        training = _training_curve(folder, record)
+        if training is None:
+            console.print(f"no learning curve: evaluated once{_hint(folder, record)}", highlight=False)
+            return []
+        hint = _hint(folder, record).replace("draws one", "draws evaluations")
+        console.print(f"evaluated once; the curve is of training{hint}", highlight=False)
+        found = training
     for line in _lines(found, console):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return draw(record, found, folder)
+
+
+def _training_curve(folder: Path, record: Mapping[str, Any]) -> Curve | None:
+    """Return what training itself came to: the environment's first figure where it is tracked, else the return."""
+    spec = registry.envs().get(str(record.get("env")))
+    figures = [key.removesuffix("_mean") for key, _ in spec.figures] if spec is not None else []
+    for name, keys in ((TRACKED, figures), (METRICS, ["rollout/ep_rew_mean"])):
+        rows = read_jsonl(folder / name)
+        for key in keys:
+            points = [(row.get("timesteps"), row.get(key)) for row in rows]
+            drawn = [
+                (float(x), float(y))
+                for x, y in points
+                if isinstance(x, (int, float)) and isinstance(y, (int, float))
+            ]
+            if len(drawn) > 1 and drawn[0][0] < drawn[-1][0]:
+                label = "training return" if name == METRICS else f"{key} in training"
+                return Curve([x for x, _ in drawn], [y for _, y in drawn], "training steps", label, None)
+    return None
 
 
 def _hint(folder: Path, record: Mapping[str, Any]) -> str:

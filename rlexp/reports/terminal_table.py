@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,7 +20,7 @@ _Heading = TypeVar("_Heading", "Text", str)
 _COLOURS = {BETTER: "green", INSIDE: "cyan", WORSE: "yellow"}
 
 
-_WIDTH = 80  # where there is no terminal
+_WIDTH = 80  # where there is no terminal, and of sentences
 _LABEL = 24
 _SIGNS = {BETTER: "+", INSIDE: "=", WORSE: "-"}
 
@@ -145,11 +146,10 @@ def show_contrasts(table: Table, console: Console) -> None:
         digits = one.column.digits
         value = text.number(one.value, digits, sign=True)
         within = text.interval(one.interval, digits, sign=True)
-        console.print(
+        _show_line(
             f"{one.of} − {one.minus}, {text.heading(one.column)}: {value} {within}, "
             f"P(better) {text.number(one.improvement, 2)}",
-            markup=False,
-            highlight=False,
+            console,
         )
     for measured in table.sensitivity:
         line = f"{measured.pair.label}: curves of its two settings lie {text.number(measured.gap, 1)} apart"
@@ -157,16 +157,21 @@ def show_contrasts(table: Table, console: Console) -> None:
             within = text.interval(measured.less_interval, 1)
             first = table.sensitivity[0].pair.label
             line += f", {text.number(measured.less, 1)} {within} less than those of {first}"
-        console.print(line, markup=False, highlight=False)
+        _show_line(line, console)
     for reached in table.sample_efficiency:
         pair, share = reached.pair, text.number(reached.share, 2)
-        console.print(
+        _show_line(
             f"{pair.of} reaches the last score of {pair.reaches}, {text.number(reached.level, pair.digits)}, after "
             f"{text.number(reached.at, 0, reached.limit)} {pair.x}: {share} "
             f"{text.interval(reached.share_interval, 2)} of what that takes",
-            markup=False,
-            highlight=False,
+            console,
         )
+
+
+def _show_line(line: str, console: Console) -> None:
+    width = min(_WIDTH, console.width)
+    for part in textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False):
+        console.print(part, markup=False, highlight=False)
 
 
 def show_aggregate(wanted: Aggregate, scores: Sequence[aggregate.AggregateScore], console: Console) -> None:

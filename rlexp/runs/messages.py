@@ -57,7 +57,10 @@ def finished_line(folder: Path, cfg: DictConfig) -> str | None:
     entry = run_folder.read_record(folder)
     if entry["status"] != "finished":
         return None
-    lines = [f"already finished: {summary(entry.get('evaluation') or {}, cfg.env.name)}", inert(folder)]
+    lines = [
+        f"already finished: {summary(entry.get('evaluation') or {}, cfg.env.name)}",
+        shlex.quote(inert(folder)),
+    ]
     changes = {
         key: change
         for key, change in evaluation_changes(folder, cfg).items()
@@ -67,7 +70,7 @@ def finished_line(folder: Path, cfg: DictConfig) -> str | None:
         lines.append(f"evaluated with {_old_settings(changes)}")
         measured = [f"evaluation.{key}={_plain(new)}" for key, (_, new) in changes.items() if key not in KEYS]
         if measured:
-            lines.append(f"rlexp evaluate {inert(folder)} {' '.join(measured)} evaluates it again")
+            lines.append(f"rlexp evaluate {lines[1]} {' '.join(measured)} evaluates it again")
     return "\n".join([*lines, "force=true trains it from scratch"])
 
 

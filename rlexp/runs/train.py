@@ -81,7 +81,7 @@ def _run(cfg: DictConfig, folder: Path, origin: dict[str, Any], console: Any, is
 
     chosen = origin.get("overrides", ("env=",))
     default = "" if any(one.startswith("env=") for one in chosen) else " (env not given; rlexp list envs)"
-    console.print(f"{cfg.algo.name} on {paths.env_label(cfg)}{default}, seed {cfg.seed} -> {short(folder)}")
+    console.print(f"{cfg.algo.name} on {paths.env_label(cfg)}{default}, seed {cfg.seed} -> {quoted(folder)}")
     experiment = Experiment(cfg, folder, origin, console)
     try:
         final = experiment.run()

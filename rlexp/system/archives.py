@@ -56,10 +56,14 @@ def announced(archive: zipfile.ZipFile) -> Shapes:
             shape, _, kind = _HEADERS[version](file)
             size = math.prod(shape) * kind.itemsize
             if size != member.file_size - file.tell():
-                raise ValueError(f"{name}: announces {size:,} bytes and holds {member.file_size - file.tell():,}")
+                raise ValueError(
+                    f"{name}: announces {size:,} bytes and holds {member.file_size - file.tell():,}"
+                )
         found[name] = (shape, kind)
         total += size
     limit = _MOST_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if total > limit:
-        raise ValueError(f"its arrays announce {total / 1e9:,.1f} GB, more than half of this machine's memory")
+        raise ValueError(
+            f"its arrays announce {total / 1e9:,.1f} GB, more than half of this machine's memory"
+        )
     return found

@@ -20,6 +20,8 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "unknown group": (("alg=ppo", "algo=ppo", *GYM), ("alg", "write algo=ppo")),
     "no algorithm": (("env=restaurant",), ("algo: not given", "lcpo", "ppo")),
+    "an alias without an algorithm": (("lr=3",), ("'lr'", "write algo.learning_rate=3")),
+    "unknown id without a budget": (("algo=ppo", "env=CartPole-v2"), ("'CartPole-v2'", "'CartPole-v1'")),
     "unknown hardware": (("algo=ppo", *GYM, "hardware=tpu"), ("hardware", "'tpu'", "cpu", "gpu")),
     "unknown logger": (("algo=ppo", *GYM, "logger=wand"), ("logger", "'wand'", "tensorboard", "wandb")),
     "former logger key": (("algo=ppo", *GYM, "logger.wandb=online"), ("logger.mode=online",)),

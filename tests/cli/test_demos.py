@@ -6,11 +6,14 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import minari
 import numpy as np
 import pytest
+from omegaconf import DictConfig
 
+from rlexp.cli import demos as demos_command
 from rlexp.cli import main
 from rlexp.demonstrations import storage
 from tests.conftest import CARTPOLE, only_run
@@ -56,6 +59,13 @@ def test_the_bot_is_recorded_once(here: Here, tmp_path: Path) -> None:
     _, listed, _ = here("list", "demos")
     assert "unlock_pickup-bot-3.npz" in listed and "100.0%" in listed
     assert "damaged" in next(line for line in listed.splitlines() if "broken" in line)
+
+
+def test_the_file_is_named_after_an_id_with_a_slash(tmp_path: Path) -> None:
+    args = SimpleNamespace(
+        output=None, overrides=["env=ALE/Pong-v5"], expert="bot", output_dir="o", episodes=3
+    )
+    assert demos_command._path(args, DictConfig({})) == Path("o/demonstrations/ALE_Pong-v5-bot-3.npz")
 
 
 def test_a_trained_run_is_recorded(rlexp, here: Here, tmp_path: Path) -> None:

@@ -61,6 +61,8 @@ def test_only_integers_are_translated() -> None:
     ("typed", "plain"),
     [
         (["env=CartPole-v1"], ["env=gym", "env.id=CartPole-v1"]),
+        (["env=MiniGrid-Empty-5x5-v0"], ["env=minigrid", "env.id=MiniGrid-Empty-5x5-v0"]),
+        (["env=BabyAI-GoTo-v0"], ["env=minigrid", "env.id=BabyAI-GoTo-v0"]),
         (["env=ALE/Pong-v5"], ["env=gym", "env.id=ALE/Pong-v5"]),
         (["env=my.module:Mine-v0"], ["env=gym", "env.id=my.module:Mine-v0"]),
         (["env=CartPole-v1", "env.id=CartPole-v1"], ["env=gym", "env.id=CartPole-v1", "env.id=CartPole-v1"]),
@@ -79,6 +81,13 @@ def test_environments(typed: list[str], plain: list[str]) -> None:
 def test_an_environment_means_the_same_however_it_is_written() -> None:
     short = compose(["algo=ppo", "env=CartPole-v1", "tuned=none", "total_timesteps=9000"])
     assert paths.run_dir(short) == paths.run_dir(compose([*_PPO, "total_timesteps=9000"]))
+
+
+@pytest.mark.parametrize("env", ["minatar", "unlock_pickup", "blocked_unlock_pickup", "key_corridor"])
+def test_tuned_settings_bring_the_environments_that_they_need(env: str) -> None:
+    assert compose(["algo=ppo", f"env={env}", "total_timesteps=1"]).hardware.n_envs >= 8
+    with pytest.raises(UsageError, match=r"algo\.n_steps x hardware\.n_envs"):
+        compose(["algo=ppo", f"env={env}", "total_timesteps=1", "hardware.n_envs=1"])
 
 
 def test_two_environments_are_one_too_many() -> None:

@@ -56,6 +56,19 @@ def test_too_few_evaluations(place: Place, rows: int, said: str) -> None:
     assert not list(folder.glob("learning_curve.*"))
 
 
+def test_evaluated_once_training_is_drawn(place: Place) -> None:
+    folder = place.fill()[0].folder
+    (folder / "evaluations.jsonl").write_text(json.dumps(synthetic.row(100, 0.5)) + "\n")
+    rows = [{"timesteps": 10 * n, "episodes": n, "rollout/ep_rew_mean": 1.5 * n} for n in range(1, 5)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "training return, last 6.0" in show(folder)
+    record = json.loads((folder / "record.json").read_text())
+    (folder / "record.json").write_text(json.dumps({**record, "env": "datacenter"}))
+    rows = [{"timesteps": 672 * n, "episodes": n, "power_kw": 100.0 - n} for n in range(1, 5)]
+    (folder / "periods.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "power_kw in training, last 96.0" in show(folder)
+
+
 def test_plot_by_hand() -> None:
     lines = terminal_plot.plot([0, 1, 2], [0, 1, 0], "t", "x", 13, 6, limits=(0, 1), unicode=False)
     assert lines[0] == "t"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import deque
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
+from rlexp.config.compose import compose
+from rlexp.config.paths import resolved
 from rlexp.runs.callbacks.progress import Progress
-from rlexp.runs.messages import effort, summary
+from rlexp.runs.folder import write_record
+from rlexp.runs.messages import effort, finished_line, summary
 from rlexp.system import terminal
 
 
@@ -27,12 +33,26 @@ from rlexp.system import terminal
         (
             "datacenter",
             {"n": 1, "power_kw_mean": 112.34, "comfort_mean": 0.931},
-            "112.3 kW, comfort 93.1% of the time, return 3.00 over 1 year",
+            "112.3 kW, comfort 93.1% of the time, return 3.00 over 1 episode",
         ),
     ],
 )
 def test_the_environments_own_figures_come_first(env: str, row: dict[str, Any], said: str) -> None:
     assert summary({"return_mean": 3.0, "return_std": 1.0, **row}, env) == said
+
+
+def test_a_path_can_be_pasted(tmp_path: Path) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    record = {"status": "finished", "seed": 0, "attempts": 1, "wandb_id": "x", "evaluation": None}
+    write_record(folder, record)
+    cfg = compose(["algo=random", "env=CartPole-v1", "total_timesteps=1", "evaluation.episodes=3"])
+    stored = cfg.copy()
+    stored.evaluation.episodes = 2
+    (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(resolved(stored))))
+    lines = str(finished_line(folder, cfg)).splitlines()
+    assert lines[1] == f"'{folder}'"
+    assert shlex.split(lines[3])[:3] == ["rlexp", "evaluate", str(folder)]
 
 
 def test_effort() -> None:

@@ -40,7 +40,10 @@ def test_a_shape_that_the_content_does_not_have(shape: tuple[int, ...]) -> None:
 
 def test_more_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlexp.system.archives._MOST_OF_MEMORY", 1e-7)
-    with zipfile.ZipFile(_archive((10**6,), bytes(10**6))) as archive, pytest.raises(ValueError, match="memory"):
+    with (
+        zipfile.ZipFile(_archive((10**6,), bytes(10**6))) as archive,
+        pytest.raises(ValueError, match="memory"),
+    ):
         announced(archive)
 
 

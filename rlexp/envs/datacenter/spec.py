@@ -39,7 +39,6 @@ SPECS = (
         controllers=("builtin", "constant", "pi_fan", "schedule_aware"),
         metrics=METRICS,
         figures=(("power_kw_mean", "{:.1f} kW"), ("comfort_mean", "comfort {:.1%} of the time")),
-        episode="year",
         tracker="rlexp.envs.datacenter.months:Months",
         gymnasium_id="rlexp/DataCenter-v0",
         config=DataCenterConfig,

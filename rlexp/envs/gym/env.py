@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import gymnasium
@@ -42,9 +43,14 @@ def make(id: str, kwargs: dict[str, Any] | None = None) -> gymnasium.Env[Any, An
 
 
 def _require_package(id: str) -> None:
-    """:raises UsageError: with the line to type when the package behind an environment is missing"""
+    """Import the package behind an environment.
+
+    :raises UsageError: with the line to type when it is missing
+    """
     known = gymnasium.registry.get(id)
     code = "" if known is None else str(known.entry_point)
     for beginning, (package, extra) in _PACKAGES.items():
         if id.startswith(beginning) or code.startswith(beginning):
             require(package, extra, f"env.id={id}")
+            if id not in gymnasium.registry:  # importing it registers its environments
+                import_module(package)

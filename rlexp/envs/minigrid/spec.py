@@ -31,6 +31,7 @@ SPECS = (
         observations="dict",
         controllers=("handcrafted",),
         encoder="rlexp.networks.minigrid:MiniGridExtractor",
+        gymnasium_families=("MiniGrid-", "BabyAI-"),
         config=MiniGridConfig,
     ),
 )
