@@ -6,7 +6,7 @@ A command is executed as it is printed, in one folder that all of them share, wi
 * budgets: ``CUT`` is appended to what trains, ``--dry-run`` to sweeps, ``SHORT`` to what measures;
 * a sweep is planned with its first twelve rows; what a row composes to is kept for the report on it;
 * blocks under ``<!-- not run: REASON -->`` are left out, and the tutorial, which runs as it stands (``tests/docs``);
-* files that a page shows (``title="corridor.py"``) are written into the folder first;
+* files that a page shows (``title="corridor.py"``) are written into the folder first, and run where a page says so;
 * ``rlexp report cliffwalk`` measures chains of three states; a run on Ray is validated, not started;
 * ``make`` only says what it would do (``make -n``).
 """
@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import importlib
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -114,6 +115,12 @@ def files_shown() -> Iterator[tuple[str, str]]:
         yield from re.findall(r'```\w+ title="([\w.]+)"\n(.*?)```', text, re.DOTALL)
 
 
+def scripts_run() -> Iterator[str]:
+    """Scripts that pages show and run."""
+    for path in PAGES:
+        yield from re.findall(r"^python ([\w.]+\.py)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def in_comments(path: Path) -> Iterator[tuple[str, str]]:
     comments = "\n".join(re.findall(r"#\s*(.*)", path.read_text(encoding="utf-8")))
     for span in re.findall(r"`([^`]+)`", comments):
@@ -157,7 +164,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
             "algo.n_steps=16",
             "algo.batch_size=16",
         ]
-        assert main([*cartpole, "logger=none", *(word for word in CUT if "total_episodes" not in word)]) == 0
+        assert main([*cartpole, *(word for word in CUT if "total_episodes" not in word)]) == 0
         (run,) = folder.glob("outputs/runs/gym-CartPole-v1/ppo/*/seed=0")
         assert main(["-m", "algo=random", "env=restaurant", "seed=0,1", "logger=none", *CUT]) == 0
         (multirun,) = folder.glob("outputs/multirun/*")
@@ -165,6 +172,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         assert main(demos) == 0
         for name, content in files_shown():
             (folder / name).write_text(content, encoding="utf-8")
+        for name in scripts_run():
+            runpy.run_path(name)
         compose = functools.cache(lambda overrides: composing.compose(overrides))
         patch.setattr(plan, "_compose", lambda overrides: compose(tuple(overrides)).copy())
         yield {"RUN": str(run), "DIR": str(multirun)}

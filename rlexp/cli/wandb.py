@@ -28,7 +28,7 @@ def parser() -> Parser:
         "show RUN [curve=COLUMN]",
         "Show the W&B run that is stored in a run folder: config, summary, columns of the history and a curve.\n"
         "Nothing is sent; no account is needed. To send it: wandb sync RUN/wandb/offline-run-*",
-        "  rlexp wandb show RUN\n  rlexp wandb show RUN curve=rollout/ep_rew_mean",
+        "  rlexp wandb show RUN\n  rlexp wandb show RUN curve=train/loss",
     )
     parsed.add_names("show RUN", "folder of a run, or W&B's offline-run-... folder in it", at_most=2)
     parsed.add_setting("curve", "column of the history to draw (default: success or return)", value="COLUMN")

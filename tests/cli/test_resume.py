@@ -34,6 +34,33 @@ _SAC = (
 )
 
 
+_MEMORY = (
+    "env=pendulum_p",
+    "env.max_steps=24",  # episodes end before, at and after the smaller budget
+    "algo.learning_starts=20",
+    "algo.batch_size=4",
+    "algo.sequence_length=4",
+    *_PPO[4:],
+)
+_SAC_LSTM = (
+    "algo=sac_lstm",
+    "algo.actor_units=8",
+    "algo.critic_units=8",
+    "algo.lstm_hidden_size=8",
+    *_MEMORY,
+)
+_SLAC = (
+    "algo=slac",
+    "algo.z1_dim=4",
+    "algo.z2_dim=4",
+    "algo.model_arch=[8]",
+    "algo.net_arch=[8]",
+    "algo.pretrain_updates=3",
+    "algo.divergence_warmup=50",  # not over at the smaller budget
+    *_MEMORY,
+)
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -78,7 +105,7 @@ def assert_same(one: Path, other: Path) -> None:
     assert rows[0] == rows[1]
 
 
-@pytest.mark.parametrize("run", [_PPO, _SAC], ids=["ppo", "sac"])
+@pytest.mark.parametrize("run", [_PPO, _SAC, _SAC_LSTM, _SLAC], ids=["ppo", "sac", "sac_lstm", "slac"])
 def test_a_larger_budget_goes_on_as_if_it_had_been_there_at_once(
     here: Path, capfd: pytest.CaptureFixture[str], run: tuple[str, ...]
 ) -> None:
