@@ -98,7 +98,7 @@ fidelity: setup ## the restaurant task against the published reference values
 energy-fidelity: setup ## the data centre: controllers on the EnergyPlus engine, and our model of it beside the engine
 	$(BIN)/rlexp report datacenter_fidelity --strict
 
-energy: setup ## Biemann et al. 2021: five agents cool a data centre on EnergyPlus (two and a half hours of one core)
+energy: setup ## Biemann et al. 2021: five agents cool a data centre on EnergyPlus (20 hours of one core, in as many stretches as you like)
 	$(BIN)/rlexp sweep energy
 	$(BIN)/rlexp report energy
 

@@ -27,7 +27,6 @@ from rlexp.envs.datacenter.psychrometrics import (
 )
 from rlexp.envs.datacenter.surrogate import (
     air_scale,
-    ground_of_year,
     lights_of_year,
     new_states,
     outdoor_air,
@@ -173,56 +172,64 @@ _ZONE_FREE: dict[str, tuple[float, float]] = {
     "floor_coupling": (10.0, 5e3),
     "plenum_outdoor": (1.0, 500.0),
     "floor_ground": (100.0, 2e4),
-    "floor_capacity": (1e6, 1e9),
+    "floor_capacity": (1e5, 1e9),
 }
 """Free constants of a zone, and their bounds."""
 
 
+def _simulated(one: EngineData, zones: Sequence[dict[str, float]], shared: dict[str, float]) -> Floats:
+    """Return zone and inlet temperatures under the actions of a dataset, west and east, ``(n, 4)``."""
+    n = len(one.outdoor)
+    weather = load(one.city)
+    out = np.empty((n, 4))
+    _run(
+        new_states(1)[0], scaled(zones, weather), np.array(list(shared.values())), outdoor_air(weather),
+        task.LOADS[np.arange(n) // task.STEPS_PER_HOUR % 24], lights_of_year(), one.actions, out,
+    )  # fmt: skip
+    return out
+
+
 @compiled
-def _free_run(
-    c: Any, s: Any, supply: Any, flow: Any, outdoor: Any, ground: Any, loads: Any, lights: Any, out: Any
-) -> None:
-    for k in range(supply.size):
-        for _ in range(plant.SUB_STEPS):
-            plant.zone_step(s, c, supply[k], flow[k], outdoor[k], ground[k], loads[k], lights[k])
-        out[k, 0], out[k, 1] = s[plant.AIR], s[plant.INLET]
+def _run(s: Any, c: Any, g: Any, air: Any, loads: Any, lights: Any, actions: Any, out: Any) -> None:
+    shown = np.empty(5)
+    for now in range(actions.shape[0]):
+        a = actions[now]
+        plant.advance(s, c, g, air, loads, lights, now, now, a[0], a[1], a[2], a[3], shown)
+        for z in range(2):
+            out[now, z], out[now, 2 + z] = s[z, plant.AIR], s[z, plant.INLET]
 
 
-def identify_zone(datasets: list[EngineData], zone: int, known: dict[str, float]) -> dict[str, float]:
+def identify_zone(
+    datasets: list[EngineData], zone: int, zones: Sequence[dict[str, float]], shared: dict[str, float]
+) -> dict[str, float]:
     """Return the thermal constants of a zone: least squares on zone and inlet temperatures of a free run.
 
     :param datasets: to fit
     :param zone: 0: west, 1: east
-    :param known: all constants of the zone; the free ones are the initial guess
+    :param zones: all constants of both; the free ones of this zone are the initial guess
+    :param shared: constants of both
     """
+    known = zones[zone]
 
-    def constants(x: Floats) -> Floats:
-        found = known | dict(zip(_ZONE_FREE, np.exp(x[:-1]), strict=True)) | {"gain": 1000.0 * x[-1]}
-        return np.array(list(found.values()))
+    def constants(x: Floats) -> dict[str, float]:
+        return known | dict(zip(_ZONE_FREE, np.exp(x[:-1]), strict=True)) | {"gain": 1000.0 * x[-1]}
 
     def misses(x: Floats) -> Floats:
-        found = constants(x)
+        tried = [*zones]
+        tried[zone] = constants(x)
         parts = []
         for one in datasets:
-            n = len(one.outdoor)
-            start = np.full(plant.N_STATE, 23.0)
-            start[plant.FLOOR], start[plant.INLET] = 19.0, 13.0
-            start[plant.HUMIDITY] = float(one.zones[zone]["supply_humidity"].mean())
-            out = np.empty((n, 2))
-            steps = np.arange(n)
-            _free_run(
-                found, start, one.zones[zone]["supply"], one.zones[zone]["flow"], one.outdoor, ground_of_year()[:n],
-                task.LOADS[steps // 4 % 24], lights_of_year()[:n], out,
-            )  # fmt: skip
             weight = 0.3 if one.controller == "excitation" else 1.0
-            parts.append(weight * (out[SETTLED:, 0] - one.temperatures[1 + SETTLED :, zone]))
-            parts.append(weight * (out[SETTLED:, 1] - one.zones[zone]["inlet"][SETTLED:]))
+            found = _simulated(one, tried, shared)[SETTLED:]
+            parts.append(weight * (found[:, zone] - one.temperatures[1 + SETTLED :, zone]))
+            parts.append(weight * (found[:, 2 + zone] - one.zones[zone]["inlet"][SETTLED:]))
         return np.concatenate(parts)
 
     start = np.array([*(np.log(known[name]) for name in _ZONE_FREE), known["gain"] / 1000.0])
     bounds = np.array([*(np.log(limits) for limits in _ZONE_FREE.values()), (-5.0, 5.0)]).T
     start = np.clip(start, bounds[0] + 1e-6, bounds[1] - 1e-6)
-    found = _least_squares(misses, start, bounds=(bounds[0], bounds[1]), max_nfev=30)
+    # Larger differences than usual: the number of sub-steps makes the simulation rough in the small.
+    found = _least_squares(misses, start, bounds=(bounds[0], bounds[1]), max_nfev=30, diff_step=1e-3)
     return dict(zip(_ZONE_FREE, np.exp(found[:-1]).tolist(), strict=True)) | {
         "gain": 1000.0 * float(found[-1])
     }
@@ -233,37 +240,30 @@ def identify_manager(
 ) -> list[dict[str, float]]:
     """Return how strongly each zone's supply manager, which also moves the mixing box, answers its temperature.
 
-    Least squares on the temperatures under the building's own controllers and under constant actions, for
-    which the manager decides the supply in cold weather.
+    Least squares on the temperatures under the building's own controllers.
 
     :param datasets: those under other controllers are left out
     :param zones: constants of west and east
     :param shared: constants of both
     """
-    chosen = [one for one in datasets if one.controller in ("builtin", "constant")]
+    chosen = [one for one in datasets if one.controller == "builtin"]
+    names = ("manager_gain", "manager_offset", "mixing_offset")
 
     def misses(x: Floats) -> Floats:
-        parts = []
-        for one in chosen:
-            n = len(one.outdoor)
-            weather = load(one.city)
-            constants = scaled(zones, weather)
-            constants[:, plant.MANAGER_GAIN], constants[:, plant.MANAGER_OFFSET] = 1000.0 * x[:2], x[2:4]
-            constants[:, plant.MIXING_OFFSET] = x[4:]
-            out = np.empty((n, 1, 5))
-            loads = task.LOADS[np.arange(n) // task.STEPS_PER_HOUR % 24]
-            plant.simulate(
-                new_states(1), constants, np.array(list(shared.values())), outdoor_air(weather), loads,
-                lights_of_year(), one.actions[:, None], out,
-            )  # fmt: skip
-            weight = 5.0 if one.controller == "builtin" else 1.0  # its temperatures hardly move
-            parts.append(weight * (out[SETTLED:, 0, 1:3] - one.temperatures[1 + SETTLED :]).ravel())
-        return np.concatenate(parts)
+        tried = [
+            zone | dict(zip(names, (1000.0 * x[k], x[2 + k], x[4 + k]), strict=True))
+            for k, zone in enumerate(zones)
+        ]
+        return np.concatenate(
+            [
+                (_simulated(one, tried, shared)[SETTLED:, :2] - one.temperatures[1 + SETTLED :]).ravel()
+                for one in chosen
+            ]
+        )
 
     start = [zone["manager_gain"] / 1000.0 for zone in zones] + [zone["manager_offset"] for zone in zones]
     start += [zone["mixing_offset"] for zone in zones]
-    found = _least_squares(misses, start)
-    names = ("manager_gain", "manager_offset", "mixing_offset")
+    found = _least_squares(misses, start, diff_step=1e-3)
     return [
         dict(zip(names, (1000.0 * found[zone], found[2 + zone], found[4 + zone]), strict=True))
         for zone in range(2)
@@ -276,12 +276,10 @@ def identify(datasets: list[EngineData]) -> tuple[list[dict[str, float]], dict[s
     :param datasets: of :data:`~rlexp.studies.plant_data.PROGRAMME`
     """
     controlled = [one for one in datasets if one.controller != "builtin"]
-    zones = []
-    for zone in range(2):
-        known = dict(ZONE[zone]) | identify_machines(controlled, zone)
-        known |= identify_zone(datasets, zone, known)
-        zones.append(known)
+    zones = [dict(ZONE[zone]) | identify_machines(controlled, zone) for zone in range(2)]
     shared = dict(SHARED) | identify_last_stages(controlled)
+    for zone in range(2):
+        zones[zone] |= identify_zone(controlled, zone, zones, shared)
     managers = identify_manager(datasets, zones, shared)
     return [zone | manager for zone, manager in zip(zones, managers, strict=True)], shared
 

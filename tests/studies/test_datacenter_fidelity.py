@@ -34,7 +34,7 @@ def test_every_line_has_a_verdict(asked_for: list[tuple[Any, ...]]) -> None:
     inside = {(line["row"], line["quantity"]): line["inside"] for line in measured["lines"]}
     assert inside["surrogate, builtin", "power_kw"] and not inside["surrogate, builtin", "step_reward"]
     assert inside["surrogate", "steps/s, model"] and not inside["surrogate", "steps/s, gymnasium"]
-    assert ("random", "engine", "helsinki", 7) in asked_for and len(asked_for) == 10
+    assert ("random", "engine", "helsinki", 7) in asked_for and len(asked_for) == 12
     assert not any(row.startswith("engine") for row, _ in inside), "the references are those of a whole year"
     whole = datacenter_fidelity.measure()
     outside = [
@@ -48,7 +48,7 @@ def test_the_report_of_the_data_centre(
 ) -> None:
     assert place.report("datacenter_fidelity", "days=7") == 0
     assert place.report("datacenter_fidelity", "days=7", "--strict") == 1
-    assert "4 of 8 figures as they must be; helsinki, 7 days" in capsys.readouterr().out
+    assert "6 of 12 figures as they must be; helsinki, 7 days" in capsys.readouterr().out
     folder = place.outputs / "reports" / "datacenter_fidelity"
     markdown = (folder / "datacenter_fidelity.md").read_text()
     assert "| builtin | 100.00 | 101.00 | 1.000/0.500 | 1.000/0.500 | 0.700 | 0.800 |" in markdown

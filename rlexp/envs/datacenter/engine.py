@@ -58,6 +58,8 @@ class Engine:
         self._pipes: list[int] = []
         self._size = 8 * (_OBSERVED + len(self.watched))
         self._steps = self._n_steps = 0
+        self._weather: Weather | None = None
+        self._self_regulating = False
 
     def __getstate__(self) -> dict[str, Any]:
         if self._process is not None:
@@ -70,14 +72,20 @@ class Engine:
     def begin(self, weather: Weather, n_steps: int) -> Floats:
         """Start a year on the first of January, after the engine's own warm-up days.
 
+        It is an agent's; a first step that is left to the building's own controllers starts it again with them.
+
         :param weather: the year
         :param n_steps: steps of 15 minutes after which it ends
         :return: outdoor, west and east temperature in degrees Celsius, power of the servers with the lights and of
             the cooling in watts, and what else is watched
         :raises EngineError: when it does not come up, or comes up without server load
         """
+        return self._begin(weather, n_steps, self_regulating=False)
+
+    def _begin(self, weather: Weather, n_steps: int, *, self_regulating: bool) -> Floats:
         self.close()
         _remove_stale()
+        self._weather, self._self_regulating = weather, self_regulating
         try:
             self._start(weather, n_steps)
             values = self._receive()
@@ -99,10 +107,14 @@ class Engine:
         :param setpoints: of the supply air, west and east, in degrees Celsius; NaN: the engine's own controllers
         :param flows: of the fans, west and east, in kg/s; NaN: the engine's own controllers
         :return: what :meth:`begin` returns, 15 minutes later
-        :raises EngineError: when it crashes or hangs
+        :raises EngineError: when it crashes or hangs, or changes hands within a year
         """
-        if self._process is None:
+        if self._process is None or self._weather is None:
             raise EngineError("no year has begun")
+        if (own := math.isnan(setpoints[0])) != self._self_regulating:
+            if self._steps > 0:
+                raise EngineError("a year is left to the building's own controllers as a whole or not at all")
+            self._begin(self._weather, self._n_steps, self_regulating=own)
         content = struct.pack("=4d", setpoints[0], setpoints[1], flows[0], flows[1])
         try:
             os.write(self._pipes[1], content)
@@ -144,7 +156,7 @@ class Engine:
         lock = self._lock = (folder / _LOCK).open("w")
         fcntl.flock(lock, fcntl.LOCK_EX)
         building = folder / "building.epJSON"
-        building.write_text(json.dumps(building_model.building()), encoding="utf-8")
+        building.write_text(json.dumps(building_model.building(self._self_regulating)), encoding="utf-8")
         epw = weather.path
         if epw is None:
             epw = folder / "weather.epw"

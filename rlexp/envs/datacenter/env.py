@@ -45,8 +45,8 @@ class DataCenterEnv(gymnasium.Env[Observation, Action]):
 
     Observation, scaled to [-1, 1] and clipped there: outdoor, west and east temperature, power of the servers (with
     the lights) and of the cooling. Action: supply setpoint west and east (-1 to 1: 10 to 40 degrees), fan west and
-    east (1.75 to 7 kg/s); ``None`` leaves a step to the plant's own controllers. What a step was worth is in the
-    observation after it; the server load, which follows the time of day, is in none. A zone above
+    east (1.75 to 7 kg/s); ``None`` throughout a year leaves it to the plant's own controllers. What a step was worth
+    is in the observation after it; the server load, which follows the time of day, is in none. A zone above
     :data:`~rlexp.envs.datacenter.task.GUARD` is cooled with all there is, whatever the action.
 
     The episode's last ``info`` holds the year's means; ``info["period"]`` those of every month as it ends.
@@ -98,6 +98,7 @@ class DataCenterEnv(gymnasium.Env[Observation, Action]):
         self._offset, self._scale = (low + high) / 2, 2.0 / (high - low)
         self._backend = _backend(backend, timeout_s)
         self._year = -1
+        self._own_controllers = False
         self._step = self.n_steps
         self._values = np.zeros(5)
         self._references: dict[str, Reference] = {}
@@ -122,11 +123,17 @@ class DataCenterEnv(gymnasium.Env[Observation, Action]):
     def step(self, action: Action | None) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Hold an action for 15 minutes.
 
-        :raises ValueError: when the action is not finite
+        :raises ValueError: when the action is not finite, or None in an agent's year
         :raises RuntimeError: when no year is under way
         """
         if self._step >= self.n_steps:
             raise RuntimeError("no year is under way; reset first")
+        if self._step == 0:
+            self._own_controllers = action is None
+        elif self._own_controllers != (action is None):
+            raise ValueError(
+                f"action={action}: a year is left to the plant's own controllers as a whole or not at all"
+            )
         if action is None:
             values = self._backend.own_controllers()
         else:
@@ -182,9 +189,11 @@ class DataCenterEnv(gymnasium.Env[Observation, Action]):
         if reference is None:
             reference = self._references[name] = REFERENCES[name]()
         wanted = reference.act(self._values, self._step)
-        if wanted is None:
-            return None
-        setpoints, flows = wanted
+        return None if wanted is None else self.scaled_action(*wanted)
+
+    @staticmethod
+    def scaled_action(setpoints: Sequence[float], flows: Sequence[float]) -> Action:
+        """Return the action for setpoints in degrees Celsius and flows in kg/s, west and east."""
         return np.array(
             [
                 *(_shrink(setpoint, task.SETPOINT_BOUNDS) for setpoint in setpoints),

@@ -1,9 +1,14 @@
-"""The plant as the surrogate sees it, compiled: servers, cooling chains, zones; 15 minutes in three sub-steps.
+"""The plant as the surrogate sees it, compiled: servers, cooling chains, zones; 15 minutes in one to fifteen sub-steps.
 
 West and east are alike in everything but the last stage of cooling: a DX coil with its own compressor in the west,
 chilled water from an electric chiller with a cooling tower in the east. What is written in the building model is taken
 from there; what the engine sizes or computes by finite volumes is identified
 (:mod:`rlexp.studies.plant_identification`), see :mod:`rlexp.envs.datacenter.constants` for the order of the constants.
+
+Time passes as in the engine, whose delays an agent feels. The servers' heat follows from the air at the beginning of
+the 15 minutes. These are tried as one sub-step first, in which the mixing box still follows the last setpoint; where no
+temperature moves by more than 0.3 K that is all, otherwise they are done again in shorter ones, with the new setpoint.
+Air passes a plenum in one sub-step.
 """
 
 from __future__ import annotations
@@ -23,11 +28,12 @@ from rlexp.envs.datacenter.psychrometrics import (
     wet_bulb,
 )
 
-SUB_STEPS = 3
-SECONDS = 900.0 / SUB_STEPS
+SECONDS = 900.0
+MOST_SUB_STEPS = 15
+_LARGEST_MOVE = 0.3  # K, in a sub-step
 
-# State of a zone.
-AIR, FAST, SLOW, FLOOR, HUMIDITY, INLET, N_STATE = 0, 1, 2, 3, 4, 5, 6
+# State of a zone; MIXING: the setpoint that the mixing box follows.
+AIR, FAST, SLOW, FLOOR, HUMIDITY, INLET, MIXING, N_STATE = range(8)
 # Constants of a zone; the names are those of rlexp.envs.datacenter.constants.ZONE.
 (
     DESIGN_POWER, AIR_CAPACITY, FAST_COUPLING, FAST_CAPACITY, SLOW_COUPLING, SLOW_CAPACITY, OUTDOOR_COUPLING, GAIN,
@@ -48,6 +54,7 @@ _DIRECT_PUMP = 30.0
 _DIRECT_FROM = 16.0
 _WET_UNTIL = 24.0
 _ECONOMISER_FROM = -20.0
+_ECONOMISER_DEW_POINT = 13.5
 _THERMOSTAT = 23.0
 _COLDEST_MANAGED, _WARMEST_MANAGED = 12.0, 18.0
 _CHILLED_WATER = 7.0
@@ -90,47 +97,48 @@ def _interpolate(x: float, xs: Any, ys: Any) -> Any:
 
 
 @compiled
-def zone_step(
-    s: Any, c: Any, supply: float, flow: float, outdoor: float, ground: float, load: float, lights: float
-) -> Any:
+def _zone_step(
+    s: Any, c: Any, supply: float, flow: float, outdoor: float, ground: float, heat: float, seconds: float
+) -> None:
     """Advance a zone by a sub-step: the plenum that the supply passes through, the air, and two masses in it.
 
     :param s: state, changed in place
     :param c: constants of the zone
     :param supply: temperature of the air that leaves the cooling chain
     :param flow: kg/s
+    :param heat: of servers and lights, watts
+    :param seconds: how long it is
     """
     air = flow * (HEAT_OF_AIR + HEAT_OF_MOISTURE * s[HUMIDITY])
-    # Natural convection in the plenum under the raised floor, between the slab on the ground and the supply air.
-    plenum = c[FLOOR_COUPLING] * max(abs(s[FLOOR] - s[INLET]), 0.1) ** (1.0 / 3.0)
-    s[INLET] = (air * supply + plenum * s[FLOOR] + c[PLENUM_OUTDOOR] * outdoor) / (
-        air + plenum + c[PLENUM_OUTDOOR]
-    )
-    inertia = c[FLOOR_CAPACITY] / SECONDS
-    s[FLOOR] = (inertia * s[FLOOR] + plenum * s[INLET] + c[FLOOR_GROUND] * ground) / (
-        inertia + plenum + c[FLOOR_GROUND]
-    )
-    heat = server_power(load, 0.9 * s[INLET] + 0.1 * s[AIR], c[DESIGN_POWER]) + lights + c[GAIN]
-    inertia = c[AIR_CAPACITY] / SECONDS
+    inertia = c[AIR_CAPACITY] / seconds
     s[AIR] = (
         inertia * s[AIR]
         + heat
+        + c[GAIN]
         + air * s[INLET]
         + c[FAST_COUPLING] * s[FAST]
         + c[SLOW_COUPLING] * s[SLOW]
         + c[OUTDOOR_COUPLING] * outdoor
     ) / (inertia + air + c[FAST_COUPLING] + c[SLOW_COUPLING] + c[OUTDOOR_COUPLING])
-    inertia = c[FAST_CAPACITY] / SECONDS
+    inertia = c[FAST_CAPACITY] / seconds
     s[FAST] = (inertia * s[FAST] + c[FAST_COUPLING] * s[AIR]) / (inertia + c[FAST_COUPLING])
-    inertia = c[SLOW_CAPACITY] / SECONDS
+    inertia = c[SLOW_CAPACITY] / seconds
     s[SLOW] = (inertia * s[SLOW] + c[SLOW_COUPLING] * s[AIR]) / (inertia + c[SLOW_COUPLING])
+    # Natural convection in the plenum under the raised floor, between the slab on the ground and the supply air.
+    plenum = c[FLOOR_COUPLING] * max(abs(s[FLOOR] - s[INLET]), 0.1) ** (1.0 / 3.0)
+    s[INLET] = (air * supply + plenum * s[FLOOR] + c[PLENUM_OUTDOOR] * outdoor) / (
+        air + plenum + c[PLENUM_OUTDOOR]
+    )
+    inertia = c[FLOOR_CAPACITY] / seconds
+    s[FLOOR] = (inertia * s[FLOOR] + plenum * s[INLET] + c[FLOOR_GROUND] * ground) / (
+        inertia + plenum + c[FLOOR_GROUND]
+    )
 
 
 @compiled
-def _managed(s: Any, c: Any, flow: float, outdoor: float, load: float, lights: float) -> Any:
+def _managed(s: Any, c: Any, flow: float, outdoor: float, heat: float) -> Any:
     """Supply temperature that the building's own manager asks for: what brings the zone to 23 degrees."""
-    heat = server_power(load, 0.9 * s[INLET] + 0.1 * s[AIR], c[DESIGN_POWER]) + lights + c[GAIN]
-    heat += c[FAST_COUPLING] * (s[FAST] - s[AIR]) + c[SLOW_COUPLING] * (s[SLOW] - s[AIR])
+    heat += c[GAIN] + c[FAST_COUPLING] * (s[FAST] - s[AIR]) + c[SLOW_COUPLING] * (s[SLOW] - s[AIR])
     heat += c[OUTDOOR_COUPLING] * (outdoor - s[AIR]) + c[MANAGER_GAIN] * (s[AIR] - _THERMOSTAT)
     wanted = s[AIR] - heat / (HEAT_OF_AIR * flow) + c[MANAGER_OFFSET]
     return min(max(wanted, _COLDEST_MANAGED), _WARMEST_MANAGED)
@@ -141,7 +149,7 @@ def _chain(
     s: Any,
     c: Any,
     setpoint: float,
-    managed: float,
+    followed: float,
     flow: float,
     outdoor: float,
     outdoor_humidity: float,
@@ -150,14 +158,15 @@ def _chain(
 ) -> Any:
     """Take return air through mixing box, fan, direct and indirect evaporative cooler.
 
+    :param followed: setpoint that the mixing box follows
     :return: temperature and humidity before the last stage of cooling, and watts
     """
     fan = c[FAN_0] + flow * (c[FAN_1] + flow * (c[FAN_2] + flow * c[FAN_3]))
     rise = _FAN_HEAT * fan / (HEAT_OF_AIR * flow)
     share = 0.0
-    if _ECONOMISER_FROM <= outdoor <= c[ECONOMISER_LIMIT]:
-        # The mixing box follows the building's own manager, not the setpoint of the agent.
-        aim = managed - rise + c[MIXING_OFFSET]
+    dry = outdoor_humidity <= saturation_humidity(_ECONOMISER_DEW_POINT, pressure)
+    if dry and _ECONOMISER_FROM <= outdoor <= c[ECONOMISER_LIMIT]:
+        aim = followed - rise
         if outdoor >= aim:
             share = 1.0 if outdoor < s[AIR] else 0.0
         elif s[AIR] > outdoor:
@@ -267,28 +276,53 @@ def step(
     :param west_setpoint: NaN: the building's own controllers; likewise the flows
     :return: power of servers and lights, and of cooling, in watts, as the engine shows them: at the end of the step
     """
-    servers = cooling = 0.0
-    for z in range(2):
-        wanted = west_setpoint if z == 0 else east_setpoint
-        flow = west_flow if z == 0 else east_flow
-        flow = c[z, LARGEST_FLOW] if math.isnan(flow) else min(flow, c[z, LARGEST_FLOW])
-        power = 0.0
-        for _ in range(SUB_STEPS):  # the power shown is that of the last one
-            managed = _managed(s[z], c[z], flow, outdoor, load, lights)
-            setpoint = managed if math.isnan(wanted) else wanted
-            t, w, power = _chain(
-                s[z], c[z], setpoint, managed, flow, outdoor, outdoor_humidity, outdoor_wet_bulb, pressure
-            )
-            if z == 0:
-                t, w, last = _expansion(t, w, setpoint, flow, outdoor, pressure, g)
-            else:
-                t, w, last = _chilled_water(t, w, setpoint, flow, outdoor, outdoor_wet_bulb, pressure, g)
-            power += last
-            zone_step(s[z], c[z], t, flow, outdoor, ground, load, lights)
-            s[z, HUMIDITY] += (1.0 - math.exp(-flow * SECONDS / c[z, AIR_MASS])) * (w - s[z, HUMIDITY])
-        servers += server_power(load, 0.9 * s[z, INLET] + 0.1 * s[z, AIR], c[z, DESIGN_POWER]) + lights
-        cooling += power
-    return servers, cooling
+    before = s.copy()
+    heats = (
+        server_power(load, 0.9 * s[0, INLET] + 0.1 * s[0, AIR], c[0, DESIGN_POWER]) + lights,
+        server_power(load, 0.9 * s[1, INLET] + 0.1 * s[1, AIR], c[1, DESIGN_POWER]) + lights,
+    )
+    n, cooling = 1, 0.0
+    while True:
+        seconds = SECONDS / n
+        for _ in range(n):  # the power shown is that of the last one
+            cooling = 0.0
+            for z in range(2):
+                wanted, flow = (west_setpoint, west_flow) if z == 0 else (east_setpoint, east_flow)
+                flow = c[z, LARGEST_FLOW] if math.isnan(flow) else min(flow, c[z, LARGEST_FLOW])
+                setpoint, followed = wanted, s[z, MIXING] if n == 1 else wanted
+                if math.isnan(wanted):
+                    setpoint = _managed(s[z], c[z], flow, outdoor, heats[z])
+                    followed = setpoint + c[z, MIXING_OFFSET]
+                t, w, power = _chain(
+                    s[z],
+                    c[z],
+                    setpoint,
+                    followed,
+                    flow,
+                    outdoor,
+                    outdoor_humidity,
+                    outdoor_wet_bulb,
+                    pressure,
+                )
+                cooling += power
+                if z == 0:
+                    t, w, power = _expansion(t, w, setpoint, flow, outdoor, pressure, g)
+                else:
+                    t, w, power = _chilled_water(t, w, setpoint, flow, outdoor, outdoor_wet_bulb, pressure, g)
+                cooling += power
+                _zone_step(s[z], c[z], t, flow, outdoor, ground, heats[z], seconds)
+                s[z, HUMIDITY] += (1.0 - math.exp(-flow * seconds / c[z, AIR_MASS])) * (w - s[z, HUMIDITY])
+        if n > 1:
+            break
+        move = 0.0
+        for z in range(2):
+            move = max(move, abs(s[z, AIR] - before[z, AIR]), abs(s[z, INLET] - before[z, INLET]))
+        if move <= _LARGEST_MOVE:
+            break
+        n = min(int(move / _LARGEST_MOVE) + 1, MOST_SUB_STEPS)
+        s[:] = before
+    s[0, MIXING], s[1, MIXING] = west_setpoint, east_setpoint
+    return heats[0] + heats[1], cooling
 
 
 @compiled

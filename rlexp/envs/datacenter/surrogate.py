@@ -21,7 +21,7 @@ _SCALED = ("fan_0", "fan_1", "fan_2", "fan_3", "secondary_fan", "secondary_pump"
 _REFERENCE_ELEVATION = 61.0  # m, Stockholm
 # Under the slab, by month; building model.
 _GROUND = np.array([20.03, 20.03, 20.13, 20.3, 20.43, 20.52, 20.62, 20.77, 20.78, 20.55, 20.44, 20.2])
-_START = np.array([23.0, 23.0, 23.0, 15.0, 0.005, 12.3])
+_START = np.array([23.0, 23.0, 23.0, 15.0, 0.005, 12.3, 10.0])
 
 
 class Surrogate:

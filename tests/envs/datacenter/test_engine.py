@@ -57,6 +57,31 @@ def test_actions_reach_the_plant(temporary: Path) -> None:
     engine.close()
 
 
+def test_the_building_does_not_regulate_itself_where_an_agent_acts(temporary: Path) -> None:
+    """Biemann et al.'s building: outdoor air is mixed as the agent's setpoint asks for, whatever the zones need."""
+    node = "West Zone Mixed Air Node"
+    engine = Engine(watched=[("System Node Temperature", node), ("System Node Setpoint Temperature", node)])
+    assert engine.begin(load("helsinki"), 96)[0] < 0, "January"
+    for setpoint in (30.0, 15.0):
+        for _ in range(8):
+            values = engine.step((setpoint, setpoint), (5.0, 5.0))
+        assert values[5] == pytest.approx(values[6], abs=0.1) and setpoint - 0.5 < values[6] < setpoint
+    for _ in range(12):
+        values = engine.step((40.0, 40.0), (7.0, 7.0))
+    assert np.all(values[1:3] > 45), "no fan makes up for it"
+    engine.close()
+
+
+def test_a_year_does_not_change_hands(temporary: Path) -> None:
+    engine = Engine()
+    for first, then in ((engine.own_controllers, False), (lambda: engine.step((10, 10), (4, 4)), True)):
+        engine.begin(load("helsinki"), 96)
+        first()
+        with pytest.raises(EngineError, match="as a whole or not at all"):
+            engine.own_controllers() if then else engine.step((10, 10), (4, 4))
+    engine.close()
+
+
 def _crash(engine: Engine) -> None:
     assert engine._process is not None
     os.kill(engine._process.pid, signal.SIGSEGV)
@@ -94,7 +119,7 @@ def test_a_broken_engine_says_so(temporary: Path, harm: Callable[[Engine], None]
 def test_what_the_engine_complains_of_is_passed_on(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = building_model.building()
     del broken["Zone"]["West Zone"]
-    monkeypatch.setattr(building_model, "building", lambda: broken)
+    monkeypatch.setattr(building_model, "building", lambda _: broken)
     with pytest.raises(EngineError, match=r"stopped with exit code 1 while it starts: .*Errors found"):
         Engine().begin(load("helsinki"), 96)
     assert list(temporary.iterdir()) == []
@@ -104,7 +129,7 @@ def test_no_server_load_is_noticed(temporary: Path, monkeypatch: pytest.MonkeyPa
     idle = building_model.building()
     for servers in idle[building_model.SERVERS].values():  # the name before version 24: the engine only warns
         servers["watts_per_zone_floor_area"] = servers.pop("watts_per_floor_area")
-    monkeypatch.setattr(building_model, "building", lambda: idle)
+    monkeypatch.setattr(building_model, "building", lambda _: idle)
     with pytest.raises(EngineError, match="no server load: 28 W"):
         Engine().begin(load("helsinki"), 96)
 
@@ -116,6 +141,8 @@ def test_only_the_known_building_is_patched() -> None:
         == "FlowFromSystem"
     )
     assert not any(key.startswith("Output") for key in patched)
+    assert building_model.MANAGERS not in patched
+    assert len(building_model.building(self_regulating=True)[building_model.MANAGERS]) == 2
     with pytest.raises(building_model.ModelError, match="not the one that is known here"):
         building_model.patched({**patched, "Version": {}})
 

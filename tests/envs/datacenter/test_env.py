@@ -87,6 +87,15 @@ def test_actions_are_stretched_to_the_bounds() -> None:
         env.step(np.array([np.nan, 0, 0, 0], np.float32))
 
 
+def test_a_year_does_not_change_hands() -> None:
+    env = DataCenterEnv(backend="surrogate", days=1)
+    for first, then in ((None, np.zeros(4, np.float32)), (np.zeros(4, np.float32), None)):
+        env.reset(seed=0)
+        env.step(first)
+        with pytest.raises(ValueError, match="as a whole or not at all"):
+            env.step(then)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
