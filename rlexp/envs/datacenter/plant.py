@@ -97,6 +97,12 @@ def _interpolate(x: float, xs: Any, ys: Any) -> Any:
 
 
 @compiled
+def _convection(coupling: float, difference: float) -> Any:
+    """Return by how many watts per kelvin a surface and air exchange heat: natural convection."""
+    return coupling * max(abs(difference), 0.1) ** (1.0 / 3.0)
+
+
+@compiled
 def _zone_step(
     s: Any, c: Any, supply: float, flow: float, outdoor: float, ground: float, heat: float, seconds: float
 ) -> None:
@@ -110,22 +116,23 @@ def _zone_step(
     :param seconds: how long it is
     """
     air = flow * (HEAT_OF_AIR + HEAT_OF_MOISTURE * s[HUMIDITY])
+    surfaces = _convection(c[FAST_COUPLING], s[FAST] - s[AIR])
     inertia = c[AIR_CAPACITY] / seconds
     s[AIR] = (
         inertia * s[AIR]
         + heat
         + c[GAIN]
         + air * s[INLET]
-        + c[FAST_COUPLING] * s[FAST]
+        + surfaces * s[FAST]
         + c[SLOW_COUPLING] * s[SLOW]
         + c[OUTDOOR_COUPLING] * outdoor
-    ) / (inertia + air + c[FAST_COUPLING] + c[SLOW_COUPLING] + c[OUTDOOR_COUPLING])
+    ) / (inertia + air + surfaces + c[SLOW_COUPLING] + c[OUTDOOR_COUPLING])
     inertia = c[FAST_CAPACITY] / seconds
-    s[FAST] = (inertia * s[FAST] + c[FAST_COUPLING] * s[AIR]) / (inertia + c[FAST_COUPLING])
+    s[FAST] = (inertia * s[FAST] + surfaces * s[AIR]) / (inertia + surfaces)
     inertia = c[SLOW_CAPACITY] / seconds
     s[SLOW] = (inertia * s[SLOW] + c[SLOW_COUPLING] * s[AIR]) / (inertia + c[SLOW_COUPLING])
-    # Natural convection in the plenum under the raised floor, between the slab on the ground and the supply air.
-    plenum = c[FLOOR_COUPLING] * max(abs(s[FLOOR] - s[INLET]), 0.1) ** (1.0 / 3.0)
+    # The plenum under the raised floor, between the slab on the ground and the supply air.
+    plenum = _convection(c[FLOOR_COUPLING], s[FLOOR] - s[INLET])
     s[INLET] = (air * supply + plenum * s[FLOOR] + c[PLENUM_OUTDOOR] * outdoor) / (
         air + plenum + c[PLENUM_OUTDOOR]
     )
@@ -138,7 +145,11 @@ def _zone_step(
 @compiled
 def _managed(s: Any, c: Any, flow: float, outdoor: float, heat: float) -> Any:
     """Supply temperature that the building's own manager asks for: what brings the zone to 23 degrees."""
-    heat += c[GAIN] + c[FAST_COUPLING] * (s[FAST] - s[AIR]) + c[SLOW_COUPLING] * (s[SLOW] - s[AIR])
+    heat += (
+        c[GAIN]
+        + _convection(c[FAST_COUPLING], s[FAST] - s[AIR]) * (s[FAST] - s[AIR])
+        + c[SLOW_COUPLING] * (s[SLOW] - s[AIR])
+    )
     heat += c[OUTDOOR_COUPLING] * (outdoor - s[AIR]) + c[MANAGER_GAIN] * (s[AIR] - _THERMOSTAT)
     wanted = s[AIR] - heat / (HEAT_OF_AIR * flow) + c[MANAGER_OFFSET]
     return min(max(wanted, _COLDEST_MANAGED), _WARMEST_MANAGED)
