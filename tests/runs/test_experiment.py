@@ -124,7 +124,7 @@ def test_the_recorded_evaluation_is_of_the_saved_weights(
     assert entry["evaluation"] == rows[-1] and len({row["timesteps"] for row in rows}) == len(rows)
     assert main(["evaluate", str(folder)]) == 0
     (again,) = run_folder.read_jsonl(folder / "evaluated.jsonl")
-    clocks = {"wall_s", "timesteps", "episodes"}
+    clocks = {"wall_s", "timesteps", "episodes", "updates"}
     assert {key: value for key, value in rows[-1].items() if key not in clocks} == {
         key: value for key, value in again.items() if key not in {*clocks, "overrides", "at"}
     }
