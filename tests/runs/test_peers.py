@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
+from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
@@ -61,3 +64,29 @@ def test_equal_weights(
     found = ours.policy.state_dict()
     assert found.keys() == expected.keys()
     assert all(th.equal(found[name], expected[name]) for name in expected)
+
+
+class _OneEnvironment(ReplayBuffer):
+    """Draws no environment, of which there is one: our buffer draws from the same stream of random numbers then."""
+
+    def _get_samples(self, batch_inds: Any, env: Any = None) -> Any:
+        with mock.patch("numpy.random.randint", lambda low, high, size: np.zeros(size, int)):
+            return super()._get_samples(batch_inds, env)
+
+
+def test_dqn_agrees_to_rounding_on_the_same_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    steps = 1280
+    ours = rlexp.train(
+        "algo=dqn", "env=CartPole-v1", total_timesteps=steps, logger="none", **{"evaluation.episodes": 0}
+    ).model
+    theirs = stable_baselines3.DQN(
+        "MlpPolicy", make_vec_env("CartPole-v1", 1), replay_buffer_class=_OneEnvironment, seed=0, device="cpu",
+        learning_rate=2.3e-3, batch_size=64, buffer_size=100_000, learning_starts=1000, gamma=0.99,
+        target_update_interval=10, train_freq=256, gradient_steps=128, exploration_fraction=0.16,
+        exploration_final_eps=0.04, policy_kwargs={"net_arch": [256, 256]},
+    ).learn(steps)  # fmt: skip
+    assert theirs._n_updates > 128
+    expected = theirs.policy.state_dict()
+    for name, found in ours.policy.state_dict().items():
+        th.testing.assert_close(found, expected[name], rtol=1e-4, atol=1e-5)
