@@ -150,7 +150,7 @@ acer-atari: setup ## Pong, Qbert, SpaceInvaders: days, for whoever has an accele
 	$(BIN)/rlexp sweep acer_atari
 	$(BIN)/rlexp report acer_atari
 
-zoo: setup ## settings for gymnasium's environments beside RL-Zoo's published scores (about three hours of one core)
+zoo: setup ## settings for gymnasium's environments beside RL-Zoo's published scores (about four hours of one core)
 	$(BIN)/rlexp sweep zoo
 	$(BIN)/rlexp report zoo
 
