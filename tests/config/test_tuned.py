@@ -51,7 +51,7 @@ def test_every_environment_of_the_list_has_settings() -> None:
         (["algo=a2c", "env=LunarLander-v2"], "gym/LunarLander-v3/a2c"),
         (["algo=a2c", "env=gym", "env.id=LunarLander-v2"], "gym/LunarLander-v3/a2c"),
         (["algo=lcpo", "env=CartPole-v1"], None),
-        (["algo=ppo", "env=Taxi-v3"], None),
+        (["algo=ppo", "env=FrozenLake-v1"], None),
         (["algo=ppo", "env=own.module:CartPole-v1"], None),
         (["algo=ppo", "env=../../secret-v1"], None),
         (["algo=ppo", "env=restaurant", "env.id=CartPole-v1"], None),
@@ -79,7 +79,7 @@ def test_an_override_wins_wherever_it_stands() -> None:
 
 
 def test_without_settings_a_budget_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["algo=ppo", "env=Taxi-v3"]) == 2
+    assert main(["algo=ppo", "env=FrozenLake-v1"]) == 2
     assert "no budget given" in capsys.readouterr().err
 
 
@@ -98,10 +98,10 @@ def test_what_is_printed_is_what_is_trained(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_settings_of_ones_own(tmp_path: Path) -> None:
-    own = tmp_path / "tuned" / "gym" / "Taxi-v3"
+    own = tmp_path / "tuned" / "gym" / "FrozenLake-v1"
     own.mkdir(parents=True)
     (own / "ppo.yaml").write_text("# @package _global_\ntotal_timesteps: 7000\nalgo: {gamma: 0.5}\n")
-    cfg = compose(["algo=ppo", "env=Taxi-v3"], [str(tmp_path)])
+    cfg = compose(["algo=ppo", "env=FrozenLake-v1"], [str(tmp_path)])
     assert (cfg.total_timesteps, cfg.algo.gamma) == (7000, 0.5)
 
 
