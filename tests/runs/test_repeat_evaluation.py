@@ -95,7 +95,7 @@ def run(arguments: list[str], folder: Path) -> dict[str, Any]:
 
 def measured(row: dict[str, Any]) -> dict[str, Any]:
     """Return the numbers of a row; which step they belong to and how long they took is beside them."""
-    beside = ("wall_s", "episodes", "timesteps", "overrides", "at")
+    beside = ("wall_s", "episodes", "timesteps", "updates", "overrides", "at")
     return {key: value for key, value in row.items() if key not in beside}
 
 
