@@ -89,7 +89,7 @@ def progress(console: Console, what: str, total: int | None, state: State) -> It
                 done, note = state()
                 left = ""
                 if total is not None and done > first:
-                    seconds = round((total - done) * (last - began) / (done - first))
+                    seconds = round(max(total - done, 0) * (last - began) / (done - first))
                     left = f"eta {timedelta(seconds=seconds)}"
                 parts = (f"{done}/{total} {what}", note, left)
                 console.print("  ".join(part for part in parts if part), highlight=False)

@@ -85,3 +85,12 @@ def test_progress_is_a_line_now_and_then_elsewhere(monkeypatch: pytest.MonkeyPat
         for _ in range(4):
             changed()
     assert stream.getvalue().splitlines() == ["2/40 steps  eta 0:09:30", "3/40 steps  eta 0:09:15"]
+
+
+def test_what_goes_past_its_budget_has_no_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a last rollout does."""
+    stream, seconds, done = io.StringIO(), iter([0.0, 20.0]), iter([0, 44])
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    with terminal.progress(Console(file=stream), "steps", 40, lambda: (next(done), "")) as changed:
+        changed()
+    assert stream.getvalue() == "44/40 steps  eta 0:00:00\n"
