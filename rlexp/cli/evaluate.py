@@ -51,7 +51,8 @@ def main(argv: list[str]) -> int:
     writer.close()
     print(summary(row, cfg.env.name))
     for key, value in row.items():
-        print(f"  {key:20} {value:.4g}" if isinstance(value, float) else f"  {key:20} {value}")
+        if not isinstance(value, list):  # parts of an episode are in the file
+            print(f"  {key:20} {value:,.6g}" if isinstance(value, float) else f"  {key:20} {value}")
     return 0
 
 
