@@ -70,7 +70,6 @@ def test_folder_names() -> None:
         "r2d2_memory/r2d2",
         "pomdp/v_sac-lstm_no_reward_seen",
         "acer_pong/pong",
-        "energy/sac",
         "per/freeway_rank",
     ],
 )
