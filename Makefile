@@ -4,7 +4,6 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DONE   := $(VENV)/.setup-done
 CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-# pip compiles with one core; `setup` does it with all of them.
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 INSTALL := $(BIN)/python -m rlexp.system.install -c constraints.txt
 
@@ -23,14 +22,20 @@ $(DONE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) torch
 	$(INSTALL) -e '.[all,dev]'
-	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib rlexp > /dev/null || true # some packages ship files for other Pythons
 	@$(BIN)/python -m rlexp.envs.datacenter.fetch || echo 'everything but env=datacenter works without it'
+	@touch $@
+
+# The tests start hundreds of processes; where Python may write no bytecode, each would compile what it imports. Some
+# packages ship files for other Pythons, which do not compile.
+COMPILED := $(VENV)/.compiled
+$(COMPILED): $(DONE)
+	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|examples)/' $(VENV)/lib rlexp > /dev/null 2>&1 || true
 	@touch $@
 
 run: setup ## the main job: LCPO learns the restaurant task, about half a minute
 	$(BIN)/rlexp algo=lcpo env=restaurant
 
-test: setup ## the test suite, on all cores
+test: setup $(COMPILED) ## the test suite, on all cores
 	$(BIN)/pytest -n $(shell expr $(CORES) + 1) --dist worksteal # one more than cores: many tests wait for processes
 
 attack: setup ## odd command lines, damaged files, faulty environments, signals: a quarter of an hour of two cores
