@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m rlexp.system.install -c constraints.txt
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test attack wheel-check lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp zoo docs docs-serve clean
+.PHONY: help setup run test test-slow attack wheel-check lint format type bench table1 table2 figure4 figure5 lcpo-paper lcpo-envs lcpo-variants fidelity energy-fidelity energy energy-surrogate figure-cliffwalk per bench-replay r2d3 r2d3-key-corridor acer acer-minatar acer-continuous acer-restaurant acer-atari pomdp zoo docs docs-serve clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -35,8 +35,14 @@ $(COMPILED): $(DONE)
 run: setup ## the main job: LCPO learns the restaurant task, about half a minute
 	$(BIN)/rlexp algo=lcpo env=restaurant
 
-test: setup $(COMPILED) ## the test suite, on all cores
-	$(BIN)/pytest -n $(shell expr $(CORES) + 1) --dist worksteal # one more than cores: many tests wait for processes
+# One worker more than cores: many tests wait for processes.
+PYTEST := $(BIN)/pytest -n $(shell expr $(CORES) + 1) --dist worksteal
+
+test: setup $(COMPILED) ## the test suite, on all cores, but for what takes longest
+	$(PYTEST) -m 'not slow'
+
+test-slow: setup $(COMPILED) ## the rest: agents that must learn, runs that are killed, Ray, the tutorial as it is printed
+	$(PYTEST) -m slow
 
 attack: setup ## odd command lines, damaged files, faulty environments, signals: a quarter of an hour of two cores
 	$(BIN)/python -m tests.attack

@@ -3,7 +3,8 @@
 A command is executed as it is printed, in one folder that all of them share, with these cuts:
 
 * placeholders (``RUN``, ``DIR``, ``NAME``, ``FILE``, ``...``) stand for a run and a multirun that are trained first;
-* budgets: ``CUT`` is appended to what trains, ``--dry-run`` to sweeps, ``SHORT`` to what measures;
+* budgets: ``CUT`` is appended to what trains, ``--dry-run`` to sweeps, ``SHORT`` to what measures; of a range of seeds
+  two are run;
 * a sweep is planned with its first twelve rows; what a row composes to is kept for the report on it;
 * blocks under ``<!-- not run: REASON -->`` are left out, and the tutorial, which runs as it stands (``tests/docs``);
 * files that a page shows (``title="corridor.py"``) are written into the folder first, and run where a page says so;
@@ -207,6 +208,7 @@ def prepared(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]
 
             monkeypatch.setattr(train, "_run_one", lambda *_: 0)
         cut = [*CUT, *([] if any(word.startswith("logger") for word in arguments) else ["logger=none"])]
+        arguments = [re.sub(r"^seed=\d+-\d+$", "seed=0,1", word) for word in arguments]
         return [*arguments, *cut, *(["env.max_frames=200"] if set(arguments) & set(ATARI) else [])]
     if command == "resume":
         return [re.sub("^total_timesteps=.*", "total_timesteps=40", word) for word in arguments]

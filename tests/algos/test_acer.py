@@ -280,6 +280,7 @@ def test_rejected_in_one_line(name: str) -> None:
 # --------------------------------------------------------------------------------- the real command
 
 
+@pytest.mark.slow
 def test_from_the_command_line(rlexp: Any, tmp_path: Path) -> None:
     arguments = ("algo=acer", "env=gym", "logger=none", "evaluation.episodes=2", "algo.learning_starts=100")
     result = rlexp(*arguments, "env.id=CartPole-v1", "total_timesteps=400", "algo.n_steps=5")

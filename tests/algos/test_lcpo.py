@@ -150,6 +150,7 @@ def test_time_limits_reach_the_buffer(make: Make) -> None:
     assert np.flatnonzero(seen[0][:, 0]).tolist() == [11, 23, 35, 47, 59]
 
 
+@pytest.mark.slow
 def test_learns_and_is_deterministic(make: Make) -> None:
     def train() -> Any:
         return make(n_steps=128, learning_rate=3e-3, gamma=0.99, n_epochs=5).learn(3000)

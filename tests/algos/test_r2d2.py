@@ -360,6 +360,7 @@ def test_grids_and_images(environment: Any, policy: str) -> None:
 # -------------------------------------------------------------------------------------- the whole algorithm
 
 
+@pytest.mark.slow
 def test_remembers_what_a_policy_without_memory_cannot() -> None:
     arguments = {**SMALL, "learning_rate": 5e-3, "batch_size": 32, "exploration_final_eps": 0.1, "gamma": 0.95,
              "sequence_length": 4, "burn_in": 0, "exploration_fraction": 0.5}  # fmt: skip
@@ -395,6 +396,7 @@ def test_the_command_line(rlexp: Rlexp, tmp_path: Path) -> None:
     assert (only_run(tmp_path) / "model.zip").is_file()
 
 
+@pytest.mark.slow
 def test_learns_cartpole() -> None:
     model = R2D2("MlpPolicy", "CartPole-v1", seed=1, device="cpu", batch_size=32, sequence_length=20, train_freq=4,
                  learning_rate=1e-3, learning_starts=500, exploration_fraction=0.4, target_update_interval=100,

@@ -33,6 +33,7 @@ def parameters(model: TAM) -> list[th.Tensor]:
     return [value.clone() for value in model.policy.state_dict().values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_envs", [1, 3])
 def test_learns_to_block_loops_and_failures(make: Make, n_envs: int) -> None:
     model = make(n_envs, user_model_updates=100).learn(1500)

@@ -269,6 +269,7 @@ gymnasium.register("Own-v0", entry_point=CartPoleEnv, max_episode_steps=20)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["basic", "joblib"])
 def test_an_environment_in_the_current_folder(tmp_path: Path, launcher: str) -> None:
     """From the console script, whose folder of modules is another; also in the processes of a launcher."""
@@ -390,6 +391,7 @@ def test_a_run_is_evaluated_on_a_task_that_there_is(
     assert not (run / "evaluated.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_hydras_own_help_beside_overrides(capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*PPO, "--hydra-help"]) == 0
     assert "--multirun" in capfd.readouterr().out

@@ -23,6 +23,8 @@ from rlexp.errors import UsageError
 from rlexp.runs import folder as run_folder
 from tests.conftest import environment, only_run
 
+pytestmark = pytest.mark.slow
+
 GYM = ("env=gym", "env.id=CartPole-v1", "tuned=none", "logger=none", "evaluation.episodes=2")
 TINY = ("algo.batch_size=8", "algo.sequence_length=10", "algo.learning_starts=100", "algo.lstm_hidden_size=8")
 

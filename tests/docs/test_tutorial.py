@@ -21,6 +21,7 @@ def blocks() -> Iterator[tuple[int, str, str]]:
         yield int(code or 0), language, content
 
 
+@pytest.mark.slow
 def test_it_runs_as_it_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ def test_files_are_those_that_the_guides_show() -> None:
         assert (_EXAMPLES / name).read_text(encoding="utf-8") == content, name
 
 
+@pytest.mark.slow
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import nbformat
     from nbclient import NotebookClient

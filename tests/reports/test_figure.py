@@ -106,6 +106,7 @@ def test_curves_of_unequal_grids_meet_on_the_first() -> None:
     assert stacked[1].tolist() == pytest.approx([0.1, 0.2, 0.3])
 
 
+@pytest.mark.slow
 def test_shipped_sweeps_render(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sweep that is shipped can be planned; a table and a figure are drawn from synthetic runs."""
     monkeypatch.undo()

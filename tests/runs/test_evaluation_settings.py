@@ -19,6 +19,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_a_curve_unless_it_is_switched_off(here: Path) -> None:
     budget = ("total_timesteps=3072", "algo.n_steps=512")
     assert cli.main([*CARTPOLE, *budget]) == 0
@@ -60,6 +61,7 @@ def test_an_unfinished_run_goes_on_with_the_new_settings(
     assert timesteps == [100, 200, 300, 450, 512]
 
 
+@pytest.mark.slow
 def test_a_run_of_an_earlier_version_is_found_where_it_lies(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -143,6 +143,7 @@ def test_the_same_words_again(rlexp, tmp_path: Path) -> None:
     assert only_run(tmp_path) == folder, "the run that was set aside is dropped when the new one has finished"
 
 
+@pytest.mark.slow
 def test_force_keeps_the_old_run_until_the_new_one_has_finished(rlexp, tmp_path: Path) -> None:
     assert rlexp(*_LONG).returncode == 0
     folder = only_run(tmp_path)

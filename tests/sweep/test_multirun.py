@@ -51,6 +51,7 @@ def test_a_swept_group_composes_as_when_given_alone(tmp_path: Path, first: str, 
     assert len({str(paths.resolved(cfg)) for cfg in found}) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["basic", "joblib"])
 def test_algorithms_and_seeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], launcher: str

@@ -35,6 +35,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> signals.Arena:
     return signals.Arena(tmp_path_factory.mktemp("signals"), forked=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLE, ids=" ".join)
 def test_a_signal_at(arena: signals.Arena, name: tuple[str, str, str]) -> None:
     case = next(case for case in signals.CASES if tuple(str(case).split()) == name)

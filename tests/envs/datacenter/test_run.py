@@ -34,6 +34,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_where_an_undisturbed_one_ends(rlexp: Rlexp, tmp_path: Path) -> None:
     assert rlexp(*_PPO, "output_dir=whole").returncode == 0
     whole = only_run(tmp_path / "whole")

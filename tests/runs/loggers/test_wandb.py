@@ -36,6 +36,7 @@ def _items(items: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_the_offline_file_holds_what_was_logged(rlexp, tmp_path: Path) -> None:
     arguments = [argument for argument in CARTPOLE if argument != "logger=none"]
     result = rlexp(
@@ -234,6 +235,7 @@ def _offline_run(rlexp: Any, tmp_path: Path, *more: str) -> tuple[Path, list[byt
     return only_run(tmp_path), [one for trap in traps for one in trap.requests], noted.read_text()
 
 
+@pytest.mark.slow
 def test_the_offline_default_opens_no_connection_and_stores_nothing_of_the_machine(
     fresh_rlexp, tmp_path: Path
 ) -> None:
@@ -255,6 +257,7 @@ def test_the_offline_default_opens_no_connection_and_stores_nothing_of_the_machi
     assert not [found for found in folder.rglob("*") if found.is_symlink()]
 
 
+@pytest.mark.slow
 def test_system_metadata_is_stored_when_asked_for(fresh_rlexp, tmp_path: Path) -> None:
     asked = ("logger.metadata=true", "logger.system_metrics=true")
     folder, requests, noted = _offline_run(fresh_rlexp, tmp_path, *asked)
