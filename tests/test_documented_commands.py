@@ -157,14 +157,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("WANDB_MODE", "disabled")
-        cartpole = [
-            "algo=ppo",
-            "env=gym",
-            "env.id=CartPole-v1",
-            "tuned=none",
-            "algo.n_steps=16",
-            "algo.batch_size=16",
-        ]
+        cartpole = ["algo=ppo", "env=CartPole-v1", "tuned=none", "algo.n_steps=16", "algo.batch_size=16"]
         assert main([*cartpole, *(word for word in CUT if "total_episodes" not in word)]) == 0
         (run,) = folder.glob("outputs/runs/gym-CartPole-v1/ppo/*/seed=0")
         assert main(["-m", "algo=random", "env=restaurant", "seed=0,1", "logger=none", *CUT]) == 0

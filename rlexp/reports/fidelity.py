@@ -39,7 +39,7 @@ _YEAR_NOTES = (
     "kW: mean of servers, lights and cooling as the engine shows them at the end of every 15 minutes. 22-25 °C: "
     "share of these moments at which the west and the east zone lie inside. Reward: the paper's, mean per step.",
     "builtin: the building's own controllers. pi_fan: coldest supply air, PI control of the fans. schedule_aware: "
-    "the same, the server load known. constant: 16 °C and 4.5 kg/s. held_at_random: random setpoints and flows, held "
+    "the same, the server load known. constant: 16 °C and 4.5 kg/s. excitation: random setpoints and flows, held "
     "for up to five hours, half of the flows following a temperature. random: uniform actions.",
     "The surrogate is held to the engine under all but the last: under uniform actions zones are at 50 to 80 °C.",
 )

@@ -20,7 +20,7 @@ from rlexp.envs.datacenter.weather import load
 from rlexp.studies.plant_data import Excitation
 
 CITY = "helsinki"
-CONTROLLERS = ("builtin", "pi_fan", "schedule_aware", "constant", "held_at_random", "random")
+CONTROLLERS = ("builtin", "pi_fan", "schedule_aware", "constant", "excitation", "random")
 JUDGED = CONTROLLERS[:-1]
 """Controllers on which the surrogate must agree with the engine; under uniform actions zones reach 80 degrees."""
 
@@ -54,7 +54,7 @@ STEPS_PER_SECOND = 50_000
 def run_year(controller: str, backend: str, city: str = CITY, days: int = task.DAYS) -> dict[str, float]:
     """Return a year's means: the numbers of the last ``info``, powers in kW, comfort as shares of the time.
 
-    :param controller: a reference controller; ``random`` for uniform actions, ``held_at_random`` for random setpoints
+    :param controller: a reference controller; ``random`` for uniform actions, ``excitation`` for random setpoints
         and flows that are held for up to five hours, half of the flows following a temperature
     :param backend: ``engine`` or ``surrogate``
     :param city: name of a weather file
@@ -70,7 +70,7 @@ def run_year(controller: str, backend: str, city: str = CITY, days: int = task.D
         while not over:
             if controller == "random":
                 action = rng.uniform(-1.0, 1.0, 4).astype(np.float32)
-            elif controller == "held_at_random":
+            elif controller == "excitation":
                 action = env.scaled_action(*held.act(env.values, 0))
             else:
                 action = env.controller_action(controller)

@@ -306,11 +306,18 @@ def test_optimizers_begin_at_the_first_learning_rate(name: str) -> None:
 def test_gradients_need_not_be_clipped(name: str, file: str) -> None:
     if name in ("ACER", "LCPO", "TAM"):
         arguments = {"n_steps": 16, "max_grad_norm": None, "device": "cpu"}
-        getattr(rlexp, name)(
+        model = getattr(rlexp, name)(
             "MlpPolicy", Recall(), **arguments, **({} if name == "ACER" else {"batch_size": 16})
-        ).learn(32)
+        )
     else:
-        learner(name, file, max_grad_norm=None).learn(64)
+        model = learner(name, file, max_grad_norm=None)
+    before = [parameter.detach().clone() for parameter in model.policy.parameters()]
+    model.learn(64)
+    after = list(model.policy.parameters())
+    assert any(not th.equal(one, other) for one, other in zip(before, after, strict=True)), (
+        "it has not learned"
+    )
+    assert all(th.isfinite(one).all() for one in after)
 
 
 # ---------------------------------------------------------------------------------------------- cloning's callbacks
